@@ -845,7 +845,8 @@ def _hls(options: argparse.Namespace) -> int:
     if isinstance(design, api.ImportedNetwork):
         return _write_imported(design, options)
     if isinstance(design, api.PointDesign):
-        return _write_over_edges(design, options) if design.over_edges else _write_network(design, options)
+        write = _write_over_edges if design.over_edges(options.dataset) else _write_network
+        return write(design, options)
     return _write_design(design, options)
 
 
@@ -992,16 +993,18 @@ def _write_network(design: PointDesign, options: argparse.Namespace) -> int:
 
 def _write_over_edges(design: PointDesign, options: argparse.Namespace) -> int:
     """Write the project of a network over graphs with edges of their own, which an array runs in calls."""
-    if options.dataset is not None:
-        raise UserError("--dataset is for clouds: a network over edges is written for the graphs that trained it")
-    network = design.imported(options.bits)
-    options.bits = None  # it has become the network's
-    for name in ("multipliers", "beat_bits"):
-        setattr(options, name, getattr(options, name) or getattr(design.delivered.size, name))
+    from fgnas.backends.project import check_replaceable
+
+    check_replaceable(options.out or PROJECTS / design.label)  # before formats are chosen, which takes time
+    network, size = design.imported(options.bits, dataset=options.dataset), design.delivered.size
+    given = vars(options) | {  # bits and data have become the network's
+        "bits": None, "dataset": None, "multipliers": options.multipliers or size.multipliers,
+        "beat_bits": options.beat_bits or size.beat_bits,
+    }  # fmt: skip
     if not (options.json or options.quiet):
         found = network.content
         _show_metrics(found["targets"], found["dataset"], {name: found[name] for name in ("float", "quantised")})
-    return _write_imported(network, options, design.delivered.specification)
+    return _write_imported(network, argparse.Namespace(**given), design.delivered.specification)
 
 
 def _write_imported(

@@ -66,23 +66,26 @@ class PointDesign:
         saved(self.delivered, Path(path))
         return Path(path)
 
-    @property
-    def over_edges(self) -> bool:
-        """Whether its graphs have edges of their own: an array runs it in calls, as an imported network."""
-        return self.delivered.data().edge_index is not None
+    def over_edges(self, dataset: str | os.PathLike[str] | None = None) -> bool:
+        """Whether its graphs, by name or file where they are given, have edges of their own: an array runs it in calls,
+        as an imported network."""
+        return clouds_of(dataset or self.delivered.dataset).edge_index is not None
 
-    def imported(self, bits: int | None = None, dsp: int = 100) -> ImportedNetwork:
+    def imported(
+        self, bits: int | None = None, dsp: int = 100, dataset: str | os.PathLike[str] | None = None
+    ) -> ImportedNetwork:
         """The network over graphs with edges of their own in integers of so many bits, by default those of its search.
 
-        A network without weights is trained first. `dsp` limits its array. Raises UserError for operations that an
-        array has for clouds alone.
+        A network without weights is trained first. `dsp` limits its array, `dataset` is where its graphs are now.
+        Raises UserError for operations that an array has for clouds alone.
         """
         from fgnas.api.imports import ImportedNetwork
         from fgnas.systems.hgnas.edges import check_importable, collection, on_array
 
         check_importable(self.delivered.network)
-        ready = self.delivered.trained()
-        data, width = ready.data(), bits or ready.size.bits
+        data = self.delivered.data(None if dataset is None else clouds_of(dataset))
+        ready = self.delivered.trained(data)
+        width = bits or ready.size.bits
         with step("choose the formats"):
             found = on_array(ready.model(data), data, width)
         return ImportedNetwork.of(found, collection(data), self.hash, self.label, dsp, width)

@@ -113,7 +113,7 @@ class Run:
             from fgnas.api.networks import PointDesign
 
             found = self.design(rank)
-            if isinstance(found, PointDesign) and found.over_edges:
+            if isinstance(found, PointDesign) and found.over_edges():
                 size, wanted = found.delivered.size, found.delivered.specification
                 network = found.imported()
                 return network.write(directory, None, None, size.multipliers, size.beat_bits, specification=wanted)

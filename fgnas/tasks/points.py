@@ -154,18 +154,14 @@ def of_collection(data: Collection) -> GraphSet:
         raise UserError(f"{data.label} is one graph, and networks of operations are for sets of graphs")
     if data.edge_weight is not None:
         raise UserError(f"{data.label} has weights of edges, which networks of operations do not read: leave them out")
-    labels = data.targets
-    for name in SPLITS:
-        known = ~np.isnan(labels[getattr(data, name)])
-        if not len(known):
-            raise UserError(f"no graph of {data.label} is to {name}: give a mask that has some")
-        if not (of_target := known.any(axis=0)).all():
-            raise UserError(f"{data.label}: target {of_target.argmin()} is known of no graph that is to {name}")
+    labels, masks = data.targets, {name: getattr(data, name) for name in SPLITS}
+    for fault in _target_faults(labels, masks):
+        raise UserError(f"{data.label}: {fault}")
     if data.kind == "classes":
         if np.isnan(labels).any():
             raise UserError(f"{data.label} has graphs of unknown class: leave them out")
         labels = labels[:, 0].astype(np.int64)
-        for fault in _split_faults(labels, {name: getattr(data, name) for name in SPLITS}):
+        for fault in _split_faults(labels, masks):
             raise UserError(f"{data.label}: {fault}")
     sizes = np.bincount(data.graph, minlength=data.rows)
     return GraphSet(
@@ -385,12 +381,27 @@ def _set_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]], graphs: in
 
 
 def _split_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]]) -> Iterator[str]:
-    """Faults of splits: an empty one, a graph in two, a class that does not train."""
+    """Faults of splits: those of their masks, a class that does not train."""
+    yield from _mask_faults(masks)
+    missing = np.setdiff1d(np.arange(labels.max() + 1), labels[masks["train"]])
+    if len(missing):
+        yield f"class {missing[0]} is missing among the graphs that train"
+
+
+def _target_faults(targets: NDArray[np.float64], masks: dict[str, NDArray[Any]]) -> Iterator[str]:
+    """Faults of splits of graphs with targets [B, T], NaN where unknown: those of their masks, a target that a split
+    knows of no graph."""
+    yield from _mask_faults(masks)
+    for name, mask in masks.items():
+        known = (~np.isnan(targets[mask])).any(axis=0)
+        if not known.all():
+            yield f"target {known.argmin()} is known of no graph that is to {name}"
+
+
+def _mask_faults(masks: dict[str, NDArray[Any]]) -> Iterator[str]:
+    """Faults of masks: an empty one, a graph in two."""
     for name, mask in masks.items():
         if not mask.any():
             yield f"no graph is to {name}"
     if np.any(np.sum(list(masks.values()), axis=0, dtype=int) > 1):
         yield "a graph is in two splits"
-    missing = np.setdiff1d(np.arange(labels.max() + 1), labels[masks["train"]])
-    if len(missing):
-        yield f"class {missing[0]} is missing among the graphs that train"

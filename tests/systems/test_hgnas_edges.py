@@ -103,6 +103,14 @@ def test_a_search_for_an_array(
     assert main(["csim", "hls/best", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["mismatches"], found["failed_checks"], found["logits"]) == (0, 0, 12)
+    moved = data.rename(tmp_path / "moved.npz")
+    assert main(["hls", "values-1", "--out", "hls/moved"]) == 2
+    assert "cannot read the graphs" in capsys.readouterr().err
+    assert main(["hls", "values-1", "--out", "hls/moved", "--dataset", str(moved)]) == 0
+    for name in ("programme.bin", "parameters.bin"):
+        own = [Path("hls", one, "vectors", name) for one in ("best", "moved")]
+        assert [one.is_file() for one in own] == [True, True]
+        assert own[0].read_bytes() == own[1].read_bytes()
 
 
 def test_faults_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
