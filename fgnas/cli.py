@@ -421,8 +421,8 @@ def _reference(options: argparse.Namespace) -> str | None:
 
 def _load(reference: str | None) -> GraphData:
     """Load data; notes about it go to stderr, once for each graph."""
-    from fgnas.tasks.nodes import load
     from fgnas.tasks.notes import untold
+    from fgnas.tasks.pooled import load
 
     data = load(reference or Options.dataset)
     for remark in untold(data):

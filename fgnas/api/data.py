@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from fgnas.errors import UserError
-from fgnas.tasks import nodes, sources
+from fgnas.tasks import pooled, sources
 from fgnas.tasks.collection import Collection, of_nodes
 from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
@@ -17,18 +17,20 @@ Data = str | os.PathLike[str] | GraphData
 
 def data_of(data: Data) -> GraphData:
     """Return the data, loading it if necessary."""
-    return data if isinstance(data, GraphData) else nodes.load(data)
+    return data if isinstance(data, GraphData) else pooled.load(data)
 
 
 def sized_of(data: Data | Degrees) -> GraphData | Degrees:
-    """Return the data, loading it if necessary; sizes of a graph as they are."""
-    return data if isinstance(data, Degrees) else data_of(data)
+    """What a price is for: the data, loaded if necessary; the graphs of one start; sizes of a graph as they are."""
+    return data if isinstance(data, Degrees) else pooled.start_of(data_of(data))
 
 
 def collection_of(data: Any) -> Collection:
     """The data that a model is imported for, loaded if necessary. Raises UserError for what is no data."""
     if isinstance(data, Collection):
         return data
+    if isinstance(data, pooled.PooledData):
+        return sources.load(data.name)  # as it was before categories became columns
     if isinstance(data, GraphData):
         return of_nodes(data)
     if isinstance(data, str | os.PathLike):

@@ -37,6 +37,7 @@ from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import start_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,19 +118,20 @@ class Design:
     def train(self, data: Data | None = None, seed: int = 0, repetition: int = 0) -> Design:
         """Return the design with weights, trained on the data and calibrated. Sets torch to one thread."""
         from fgnas.networks.calibration import calibrated
-        from fgnas.networks.training import child_seed, input_seed, of_repetition, recipe_for, train
+        from fgnas.networks.training import child_seed, input_seed, of_repetition, recipe_of, train
 
         found, architecture = data_of(data or Options.dataset), self.choices.architecture()
         one_thread()
         with step("train the weights"):
             seeds = child_seed(seed, architecture, repetition), input_seed(seed, repetition)
-            recipe = of_repetition(recipe_for(found.name), repetition)
+            recipe = of_repetition(recipe_of(found), repetition)
             trained = train(found, architecture, seeds[0], recipe, seeds[1])
             network = calibrated(self.choices, trained.network, found)
         return replace(self, network=network, dataset=found.name, fingerprint=found.fingerprint)
 
     def accuracy(self, data: Data | None = None) -> dict[str, dict[str, float]]:
-        """Accuracy of the weights, "float" and "quantised", each on "val" and "test"."""
+        """Accuracy of the weights, "float" and "quantised", each on "val" and "test"; of graphs with other targets
+        their quality, see `fgnas.networks.answers`."""
         from fgnas.networks.quantised import quantised_accuracy
         from fgnas.networks.training import float_accuracy
 
@@ -158,7 +160,8 @@ class Design:
         return result
 
     def lower(self, data: Data | None = None, target: str | None = None) -> Accelerator:
-        """The accelerator for the data's graph; a design without weights is trained first.
+        """The accelerator for the data's graph, or for the graphs of one start; a design without weights is trained
+        first.
 
         `target` is "pipeline" or "array", by default what the design was made for.
         """
@@ -167,7 +170,8 @@ class Design:
         assert trained.network is not None
         kind = find_kind(target) if target else kind_of(self.choices)
         wanted = Wanted(self.specification or Specification())
-        return Accelerator(trained, kind.fit(self.choices, trained.network, found, wanted), found)
+        run = start_of(found)
+        return Accelerator(trained, kind.fit(self.choices, trained.network, run, wanted), run)
 
     def save(self, path: str | os.PathLike[str], **extra: Any) -> Path:
         """Write the design file, and its weights beside it; `extra` goes into the file."""
@@ -254,7 +258,7 @@ class Accelerator(Checked):
         return self.hardware.regions(self._graph(data))
 
     def _graph(self, data: Data | None) -> GraphData:
-        return self.data if data is None else data_of(data)
+        return self.data if data is None else start_of(data_of(data))
 
     @property
     def logit_step(self) -> float:

@@ -23,6 +23,7 @@ from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind
 from fgnas.hardware.specification import Specification
 from fgnas.progress import step
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import start_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
 def fitted_on(design: Design, project: Path, data: Data | None = None) -> tuple[Built, GraphData]:
     """A design with its weights on the hardware of a project, and the data whose graph it is fitted for."""
     summary = _summary(project)
-    found = design.data(data)
+    found = start_of(design.data(data))
     trained = design if design.network is not None else design.train(found)
     assert trained.network is not None
     with step("arrange the network on the project's array"):

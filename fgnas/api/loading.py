@@ -9,23 +9,22 @@ from typing import Any
 from fgnas.api.runs import Run
 from fgnas.errors import UserError
 from fgnas.paths import RUNS
-from fgnas.tasks import nodes, sources
+from fgnas.tasks import nodes, pooled, sources
 
 
 def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> Any:
-    """Data by name or from a file, a `GraphData`; or the `Run` of that name or folder, finished or not.
+    """Data by name or from a file, a `GraphData`; or the `Run` of that name or folder, finished or not. Many graphs
+    with targets of their own are one of all their nodes, a `PooledData`.
 
     `split` such as "60/20/20" makes masks of a file's nodes, `normalise` scales its rows of features to sum to 1. A
     name of built-in data always means the data.
     """
     reference = nodes.reference(name, split, normalise)
-    if sources.has_graphs(reference):
-        raise UserError(f"{name} has many graphs with targets of their own, for which models are imported: give the "
-                        f"name itself, fgnas.import_model(model, '{name}')")  # fmt: skip
-    if reference not in nodes.NAMES and nodes.path_of(reference) is None:
+    known = reference in nodes.NAMES or sources.has_graphs(reference)
+    if not known and nodes.path_of(reference) is None:
         from fgnas.engine.store import RunStore  # which needs torch
 
         with contextlib.suppress(UserError):
             store = RunStore.find(RUNS, reference)
             return Run(store, store.best() or {})
-    return nodes.load(reference)
+    return pooled.load(reference)

@@ -21,7 +21,7 @@ from fgnas.errors import UserError
 from fgnas.mapping.options import MAPPINGS
 from fgnas.paths import RUNS
 from fgnas.progress import say, step
-from fgnas.tasks import nodes
+from fgnas.tasks import pooled
 from fgnas.tasks.nodes import GraphData
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def _options(cls: type[Any], given: dict[str, Any], stored: dict[str, Any] | Non
 def _name_of(data: GraphData) -> str:
     """The name by which workers load the same data. Raises UserError if they cannot."""
     try:
-        same = nodes.load(data.name).fingerprint == data.fingerprint
+        same = pooled.load(data.name).fingerprint == data.fingerprint
     except UserError:
         same = False
     if not same:

@@ -25,11 +25,13 @@ from fgnas.design import DOT, PAIRS, TABLE_BITS, VECTORS, Design, Layer
 from fgnas.fixedpoint import FixedPoint
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network
+from fgnas.networks.answers import Answers, answers_of
 from fgnas.networks.model import Architecture, Child, Field, Step, kept_unless_large, rates_of
 from fgnas.networks.rounding import Formats, quantised, rounded_logits
 from fgnas.networks.scatter import Edges, dot_scores, pair_scores, paired
 from fgnas.networks.training import input_scale, restored
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import calibrating_of
 
 Values = NDArray[np.float32]
 Scales = dict[tuple[int, str], int]
@@ -54,7 +56,8 @@ class Observation:
 
     Attributes:
         child, field: the network, and the receptive field of all nodes.
-        target: [N, classes] class probabilities.
+        answers: what logits answer for.
+        beliefs: what the network says, as `answers` has it: of nodes [N, classes] probabilities.
         samples: some values of each tensor, by layer and name.
         gathered: those of layers that gather first, for each that may.
         input_scales: candidates for the scale of the input, because features of the user may have any magnitude.
@@ -62,7 +65,8 @@ class Observation:
 
     child: Child
     field: Field
-    target: Tensor
+    answers: Answers
+    beliefs: Tensor
     samples: dict[tuple[int, str], list[Values]]
     input_scales: range = SCALES
     gathered: dict[tuple[int, str], list[Values]] = dataclasses.field(default_factory=dict)
@@ -75,7 +79,8 @@ class Observation:
 
 @torch.no_grad()
 def observe(architecture: Architecture, network: Network, data: GraphData) -> Observation:
-    """The observation of a float network on a graph."""
+    """The observation of a float network on a graph, or on some of many."""
+    data = calibrating_of(data)
     child, whole, steps = restored(architecture, network, data), _whole(data, rates_of(architecture)), list[Step]()
     logits = child(whole, steps=steps)
     samples = {(0, "input"): [thinned(data.features.data)]}
@@ -97,7 +102,8 @@ def observe(architecture: Architecture, network: Network, data: GraphData) -> Ob
     middle = input_scale(data)
     input_scales = range(min(SCALES.start, middle - INPUT_REACH), max(SCALES.stop, middle + INPUT_REACH + 1))
     gathered = gathered_samples(child, whole, steps)
-    return Observation(child, whole, torch.softmax(logits, 1), samples, input_scales, gathered)
+    answers = answers_of(data)
+    return Observation(child, whole, answers, answers.beliefs(logits), samples, input_scales, gathered)
 
 
 def gathered_samples(child: Child, receptive: Field, steps: Sequence[Step]) -> dict[tuple[int, str], list[Values]]:
@@ -238,9 +244,9 @@ def nearest_to_float(design: Design, observation: Observation, scales: Scales) -
 
 @torch.no_grad()
 def divergence(design: Design, observation: Observation, scales: Scales) -> float:
-    """Mean cross-entropy over the nodes between the classes of the float and of the rounded network."""
+    """How far the rounded network is from what the float network says: of nodes the mean cross entropy."""
     logits = calibrated_logits(design, observation.child, observation.field, scales)
-    return float(torch.nn.functional.cross_entropy(logits, observation.target))
+    return float(observation.answers.divergence(logits, observation.beliefs))
 
 
 def _output_scale(layer: Layer, index: int, scales: Scales) -> int:

@@ -7,6 +7,7 @@ gain.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from fgnas.design import Design
 from fgnas.network import Network
+from fgnas.networks.answers import answers_of
 from fgnas.networks.model import Child, Field, SparseProduct, keep_mask
 from fgnas.networks.rounding import Formats, quantised, rounded_logits, straight_through
 from fgnas.networks.training import Recipe, restored, to_network
@@ -38,19 +40,19 @@ def fine_tuned(
     rounded = with_rounded_features(design, network, data)
     nodes = {split: np.flatnonzero(getattr(data, split)) for split in ("train", "val")}
     fields = {split: Field(rounded, nodes[split], len(design.layers), rates=design.rates) for split in nodes}
-    labels = {split: torch.from_numpy(data.labels[nodes[split]]) for split in nodes}
+    wanted = {split: answers_of(data, split) for split in nodes}
     child, rng = restored(design.architecture(), network, data), np.random.default_rng((seed, STREAM))
     optimiser = torch.optim.Adam(child.parameters(), lr=learning_rate, weight_decay=recipe.weight_decay, fused=True)
-    best, kept = -1, network
+    best, kept = -math.inf, network
     for epoch in range(EPOCHS + 1):
         with torch.no_grad():
-            found = training_logits(design, network, child, fields["val"], None, recipe.dropout).argmax(1)
-            if (right := int((found == labels["val"]).sum())) > best:
-                best, kept = right, _with_scales(to_network(child, data), network)
+            logits = training_logits(design, network, child, fields["val"], None, recipe.dropout)
+            if (quality := float(wanted["val"].quality(logits.numpy()))) > best:
+                best, kept = quality, _with_scales(to_network(child, data), network)
         if epoch < EPOCHS:
             optimiser.zero_grad()
             logits = training_logits(design, network, child, fields["train"], rng, recipe.dropout)
-            torch.nn.functional.cross_entropy(logits, labels["train"]).backward()
+            wanted["train"].loss(logits).backward()
             optimiser.step()
     return kept
 

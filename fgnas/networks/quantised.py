@@ -12,24 +12,33 @@ from torch import Tensor
 from fgnas.design import Design, Layer
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.integer.interpreter import predict
-from fgnas.hardware.integer.quantised import integer_logits
+from fgnas.hardware.integer.designs import network_of
+from fgnas.hardware.integer.quantised import integer_logits, logits_of
 from fgnas.hardware.integer.tables import argument_format
 from fgnas.hardware.kinds import kind_of
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, multiplied
+from fgnas.networks.answers import answers_of
 from fgnas.networks.model import ACTIVATIONS
 from fgnas.networks.scatter import PAIR_FUNCTIONS
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import examined_of
 from fgnas.tasks.sampling import layer_graphs
 
 
 def quantised_accuracy(
     design: Design, network: Network, data: GraphData, splits: Sequence[str] = ("val", "test")
 ) -> dict[str, float]:
-    """Accuracy, 0 to 1, on each of the named splits; a search only asks for "val"."""
-    predicted = predict(quantised_logits(design, network, data))
-    masks = {split: getattr(data, split) for split in splits}
-    return {split: float((predicted[mask] == data.labels[mask]).mean()) for split, mask in masks.items()}
+    """Accuracy, 0 to 1, on each of the named splits, or the quality of another kind of targets (see
+    `fgnas.networks.answers`); a search only asks for "val"."""
+    data = examined_of(data, splits)
+    integers = network_of(design, network, data.width_in, data.classes, kind_of(design).rounding)
+    values = logits_of(integers, data, design.rates) * integers.output.number.step
+    return {split: float(answers_of(data, split).quality(values[getattr(data, split)])) for split in splits}
+
+
+def logit_step(design: Design, network: Network, data: GraphData) -> float:
+    """The value of one step of the codes that `quantised_logits` returns."""
+    return network_of(design, network, data.width_in, data.classes, kind_of(design).rounding).output.number.step
 
 
 def quantised_logits(design: Design, network: Network, data: GraphData) -> Codes:

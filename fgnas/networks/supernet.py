@@ -27,6 +27,7 @@ from fgnas.files import replace_file
 from fgnas.fixedpoint import FixedPoint
 from fgnas.network import LayerParameters, Network, SecondProduct
 from fgnas.networks import kernels
+from fgnas.networks.answers import Answers, answers_of
 from fgnas.networks.batch import BETAS, COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.calibration import INPUT_REACH, SCALES, best_scale, calibrated_logits, gathered_samples, thinned
 from fgnas.networks.model import Architecture, Child, Field, Step, glorot, keep_mask, kept_unless_large, rates_of
@@ -227,15 +228,15 @@ def _gradient_of_all(
     rng: np.random.Generator,
 ) -> Reals:  # fmt: skip
     """The gradient of the summed losses of some paths; those that see the same edges are one computation."""
-    labels, found = data.labels[data.train], []
+    wanted, found = answers_of(data, "train"), []
     for rates in dict.fromkeys(map(rates_of, paths)):
         own = [path for path in paths if rates_of(path) == rates]
-        found.append(_gradient(supernet, own, *_training(data, rates), labels, recipe, rng))
+        found.append(_gradient(supernet, own, *_training(data, rates), wanted, recipe, rng))
     return functools.reduce(np.add, found)
 
 
 def _gradient(
-    supernet: Supernet, paths: Sequence[Architecture], field: Field, features: Csr, labels: NDArray[np.int64],
+    supernet: Supernet, paths: Sequence[Architecture], field: Field, features: Csr, wanted: Answers,
     recipe: SupernetRecipe, rng: np.random.Generator,
 ) -> Reals:  # fmt: skip
     """The gradient of the summed losses of some paths, which see the same dropout of the features."""
@@ -244,10 +245,7 @@ def _gradient(
     hidden = zip(field.blocks[:-1], batch.layouts[:-1], strict=True)
     masks = [keep_mask(rng, (len(block.target_degrees), layout.width), recipe.dropout) for block, layout in hidden]
     at_work = Pass(batch, field, seen, masks)
-    powers = np.exp(at_work.logits - at_work.logits.max(-1, keepdims=True))
-    of_logits = powers / powers.sum(-1, keepdims=True)
-    of_logits[np.arange(len(labels)), :, labels] -= 1
-    at_work.backward(of_logits / np.float32(len(labels)))
+    at_work.backward(wanted.gradient(at_work.logits))
     found = Supernet(supernet.bounds)
     for number, path in enumerate(paths):
         for whole, part in zip(found.slices(path), batch.gradients(number), strict=True):
@@ -295,7 +293,7 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
 
     Every tensor has the scale of its own least rounding error, the first step of calibration.
     """
-    field, labels = _validation(data, design.rates)
+    field, wanted = _validation(data, design.rates)
     child, steps = child_of(supernet, design.architecture()), list[Step]()
     logits = child(field, steps=steps)
     scales = {(0, "input"): _input_scale(data, design.layers[0].value_format())}
@@ -316,13 +314,12 @@ def accuracies(supernet: Supernet, design: Design, data: GraphData) -> dict[str,
         if (layer := design.layers[place]).gathers_first:
             scales[place, name] = best_scale(layer.weight_format if name == "weight" else layer.value_format, values)
     found = {"val": calibrated_logits(design, child, field, scales), "float_val": logits}
-    return {name: float((values.argmax(1).numpy() == labels).mean()) for name, values in found.items()}
+    return {name: float(wanted.quality(values.numpy())) for name, values in found.items()}
 
 
 @kept_unless_large(32)
-def _validation(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, NDArray[np.int64]]:
-    nodes = np.flatnonzero(data.val)
-    return Field(data, nodes, len(rates), rates=rates), data.labels[nodes]
+def _validation(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Answers]:
+    return Field(data, np.flatnonzero(data.val), len(rates), rates=rates), answers_of(data, "val")
 
 
 @functools.lru_cache(maxsize=32)

@@ -13,15 +13,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
-from torch.nn.functional import cross_entropy
 
 from fgnas.errors import UserError
 from fgnas.files import canonical_json
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
+from fgnas.networks.answers import Answers, answers_of
 from fgnas.networks.batch import COMPILED, Batch, Csr, Pass, Reals
 from fgnas.networks.model import Architecture, Child, Field, keep_mask, kept_unless_large, rates_of
 from fgnas.options import CHECKPOINTS
 from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import PooledData
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Trained:
 
     Attributes:
         network: parameters of the best epoch.
-        val: float validation accuracy of that epoch, 0 to 1, whatever it was chosen by.
+        val: float validation accuracy of that epoch, 0 to 1, or its quality (`fgnas.networks.answers`), whatever it was
+            chosen by.
         epoch: its index, from 0.
     """
 
@@ -60,6 +62,12 @@ class Trained:
 def recipe_for(dataset: str, device: str = "cpu") -> Recipe:
     """The recipe for a dataset."""
     return Recipe(weight_decay=1e-3 if dataset == "pubmed" else 5e-4, device=device)
+
+
+def recipe_of(data: GraphData, device: str = "cpu") -> Recipe:
+    """The recipe for data; graphs with targets of their own are many, and their networks see all of each."""
+    recipe = recipe_for(data.name, device)
+    return replace(recipe, dropout=0.0) if isinstance(data, PooledData) else recipe
 
 
 def of_repetition(recipe: Recipe, repetition: int) -> Recipe:
@@ -94,13 +102,13 @@ def _seed_of(*facts: object) -> int:
 
 
 @kept_unless_large(8)
-def _fields(data: GraphData, rates: tuple[float, ...], device: str) -> tuple[Field, torch.Tensor, Field, torch.Tensor]:
-    """Receptive field and labels of the training nodes, then those of the validation nodes; `rates` as of `Field`."""
+def _fields(data: GraphData, rates: tuple[float, ...], device: str) -> tuple[Field, Answers, Field, Answers]:
+    """Receptive field and answers of the training nodes, then those of the validation nodes; `rates` as of `Field`."""
     layers = len(rates)
     train, val = np.flatnonzero(data.train), np.flatnonzero(data.val)
     return (
-        Field(data, train, layers, device=device, rates=rates), torch.from_numpy(data.labels[train]).to(device),
-        Field(data, val, layers, device=device, rates=rates), torch.from_numpy(data.labels[val]).to(device),
+        Field(data, train, layers, device=device, rates=rates), answers_of(data, "train"),
+        Field(data, val, layers, device=device, rates=rates), answers_of(data, "val"),
     )  # fmt: skip
 
 
@@ -145,33 +153,32 @@ def _blas() -> ThreadpoolController:
 def _trained_together(
     data: GraphData, architectures: Sequence[Architecture], seeds: Sequence[int], recipe: Recipe, input_seed: int
 ) -> list[Trained]:
-    train_field, train_labels, val_field, val_labels = _fields(data, rates_of(architectures[0]), recipe.device)
+    train_field, wanted, val_field, val_wanted = _fields(data, rates_of(architectures[0]), recipe.device)
     rngs = [np.random.default_rng(seed) for seed in seeds]
     children = [Child(one, data.width_in, data.classes, rng) for one, rng in zip(architectures, rngs, strict=True)]
     batch = Batch(children)
     features, val_features = Csr.of(train_field.features), Csr.of(val_field.features)
-    labels, wanted = train_labels.numpy(), val_labels.numpy()
     # Never the stream of a network with the same number.
     inputs = np.random.default_rng([input_seed, 1])
     rows = [len(block.target_degrees) for block in train_field.blocks[:-1]]
     all_kept = [np.ones((len(block.target_degrees), 1), np.float32) for block in val_field.blocks[:-1]]
-    merits, found = np.full(len(batch), -np.inf), np.zeros((2, len(batch)), np.int64)
+    merits, found = np.full(len(batch), -np.inf), np.zeros((2, len(batch)))
     for epoch in range(recipe.epochs):
         seen = features.dropped(inputs, recipe.dropout)
         at_work = Pass(batch, train_field, seen, _masks(batch, rngs, rows, recipe.dropout))
-        at_work.backward(_loss_gradient(at_work.logits, labels))
+        at_work.backward(wanted.gradient(at_work.logits))
         batch.step(recipe.learning_rate, recipe.weight_decay)
         logits = Pass(batch, val_field, val_features, all_kept).logits
-        right = (logits.argmax(2) == wanted[:, None]).sum(0)
-        merit = right if recipe.checkpoint == "accuracy" else -_losses(logits, wanted)
+        quality = val_wanted.quality(logits)
+        merit = quality if recipe.checkpoint == "accuracy" else -val_wanted.losses(logits)
         for n in np.flatnonzero(merit > merits).tolist():
             batch.keep(n)
-            merits[n], found[:, n] = merit[n], (right[n], epoch)
+            merits[n], found[:, n] = merit[n], (quality[n], epoch)
     for place, child in enumerate(children):
         batch.restore(place, child)
     return [
-        Trained(to_network(child, data), int(right) / max(1, len(wanted)), int(epoch))
-        for child, right, epoch in zip(children, *found, strict=True)
+        Trained(to_network(child, data), float(quality), int(epoch))
+        for child, quality, epoch in zip(children, *found, strict=True)
     ]
 
 
@@ -185,50 +192,31 @@ def _masks(batch: Batch, rngs: Sequence[np.random.Generator], rows: Sequence[int
     return masks
 
 
-def _probabilities(logits: Reals) -> Reals:
-    """Softmax over the last axis."""
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
-
-
-def _loss_gradient(logits: Reals, labels: NDArray[np.int64]) -> Reals:
-    """The gradient of each network's mean cross entropy, from logits [targets, networks, classes]."""
-    gradient = _probabilities(logits)
-    gradient[np.arange(len(labels)), :, labels] -= 1
-    return gradient / np.float32(len(labels))
-
-
-def _losses(logits: Reals, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[networks] mean cross entropy."""
-    likelihood = _probabilities(logits.astype(np.float64))[np.arange(len(labels)), :, labels]
-    return np.array([-np.log(np.maximum(own, 1e-300)).mean() for own in likelihood.T])
-
-
 def train_with_torch(data: GraphData, architecture: Architecture, seed: int, recipe: Recipe) -> Trained:
     """Train one network by autograd: on a GPU, or with an attention that has no compiled loop."""
-    train_field, train_labels, val_field, val_labels = _fields(data, rates_of(architecture), recipe.device)
+    train_field, wanted, val_field, val_wanted = _fields(data, rates_of(architecture), recipe.device)
     rng = np.random.default_rng(seed)
     child = Child(architecture, data.width_in, data.classes, rng, device=recipe.device)
     parameters = list(child.parameters())
     optimiser = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, fused=True)
-    best, best_right, best_epoch, kept = -math.inf, 0, 0, [p.detach().clone() for p in parameters]
+    best, best_quality, best_epoch, kept = -math.inf, 0.0, 0, [p.detach().clone() for p in parameters]
     for epoch in range(recipe.epochs):
         optimiser.zero_grad()
         logits = child(train_field, rng, recipe.dropout)
-        cross_entropy(logits, train_labels).backward()
+        wanted.loss(logits).backward()
         optimiser.step()
         with torch.no_grad():
             logits = child(val_field)
-            right = int((logits.argmax(1) == val_labels).sum())
-            merit = right if recipe.checkpoint == "accuracy" else -float(cross_entropy(logits, val_labels))
+            quality = float(val_wanted.quality(logits.cpu().numpy()))
+            merit = quality if recipe.checkpoint == "accuracy" else -float(val_wanted.loss(logits))
             if merit > best:
-                best, best_right, best_epoch = merit, right, epoch
+                best, best_quality, best_epoch = merit, quality, epoch
                 for copy, parameter in zip(kept, parameters, strict=True):
                     copy.copy_(parameter)
     with torch.no_grad():
         for copy, parameter in zip(kept, parameters, strict=True):
             parameter.copy_(copy)
-    return Trained(to_network(child, data), best_right / max(1, len(val_labels)), best_epoch)
+    return Trained(to_network(child, data), best_quality, best_epoch)
 
 
 def to_network(child: Child, data: GraphData) -> Network:
@@ -269,12 +257,15 @@ def restored(architecture: Architecture, network: Network, data: GraphData) -> C
 
 
 def float_accuracy(architecture: Architecture, network: Network, data: GraphData) -> dict[str, float]:
-    """Accuracies of the float network, 0 to 1, on "val" and "test"."""
+    """Accuracies of the float network, 0 to 1, on "val" and "test"; of graphs with other targets their quality, see
+    `fgnas.networks.answers`."""
     child = restored(architecture, network, data)
     result = {}
     with torch.no_grad():
         for split in ("val", "test"):
             nodes = np.flatnonzero(getattr(data, split))
-            predicted = child(Field(data, nodes, len(architecture), rates=rates_of(architecture))).argmax(1).numpy()
-            result[split] = float((predicted == data.labels[nodes]).mean())
+            if not len(nodes):  # the graphs of a start all test
+                continue
+            logits = child(Field(data, nodes, len(architecture), rates=rates_of(architecture))).numpy()
+            result[split] = float(answers_of(data, split).quality(logits))
     return result

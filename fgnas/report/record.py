@@ -28,8 +28,10 @@ from fgnas.hardware.specification import Specification
 from fgnas.mapping.options import MAPPINGS
 from fgnas.network import Network
 from fgnas.space import Decision
-from fgnas.tasks.nodes import NAMES, GraphData, load
+from fgnas.tasks.nodes import NAMES, GraphData
+from fgnas.tasks.pooled import PooledData, load, start_of
 from fgnas.tasks.sampling import layer_graphs
+from fgnas.tasks.sources import has_graphs
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""
@@ -128,13 +130,14 @@ class ProjectRecord:
         Raises UserError if `given` is another graph.
         """
         data, dataset = given, self.summary["dataset"]
-        if data is None and dataset in NAMES:
+        if data is None and (dataset in NAMES or has_graphs(dataset)):
             try:
                 data = load(dataset)
             except UserError:
                 return None
         if data is None:
             return None
+        data = start_of(data)
         same = self.has_graph(data)
         if given is not None and not same:
             raise UserError(f"{data.name} is not the graph in the vectors of {self.directory}, which is {dataset}")
@@ -148,6 +151,22 @@ class ProjectRecord:
         from fgnas.networks.training import float_accuracy
 
         return float_accuracy(Design.from_dict(self.summary["design"]).architecture(), Network.load(weights), data)
+
+    def accuracy(self, data: GraphData | None) -> dict[str, float] | None:
+        """Accuracies of the codes in the vectors, or the quality of graphs' targets; None without data that fit."""
+        weights = Path(self.directory) / "weights.npz"
+        if data is None or data.nodes != len(self.logits):
+            return None
+        if not isinstance(data, PooledData):
+            right = self.logits.argmax(axis=1) == data.labels
+            return {split: float(right[getattr(data, split)].mean()) for split in ("val", "test")}
+        if not weights.is_file():
+            return None
+        from fgnas.networks.answers import answers_of
+        from fgnas.networks.quantised import logit_step
+
+        step = logit_step(Design.from_dict(self.summary["design"]), Network.load(weights), data)
+        return {"test": float(answers_of(data, "test").quality(self.logits * step))}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fgnas.report.record import ProjectRecord
 from fgnas.tasks.nodes import GraphData
 from fgnas.tools.vitis import faults
@@ -61,17 +58,11 @@ class ResourceRow:
         return used / self.available if used is not None and self.available else None
 
 
-def accuracies(logits: NDArray[np.int64], data: GraphData) -> dict[str, float]:
-    """Accuracy on the validation and test nodes; among equal logits the lowest index wins."""
-    right = logits.argmax(axis=1) == data.labels
-    return {split: float(right[getattr(data, split)].mean()) for split in ("val", "test")}
-
-
 def ladder(
     project: ProjectRecord, data: GraphData | None, float_accuracy: Mapping[str, float] | None
 ) -> list[Level]:
     """The levels from the float network to the hardware, each measured, or equal in every logit to a measured one."""
-    exact = accuracies(project.logits, data) if data is not None and data.nodes == len(project.logits) else None
+    exact = project.accuracy(data)
     known = float_accuracy or {}
     no_labels = f"the labels of {project.summary['dataset']} are not available"
     levels = [
@@ -99,7 +90,7 @@ def compared_levels(project: ProjectRecord, exact: Mapping[str, float] | None) -
 
 
 def _pair(exact: Mapping[str, float] | None) -> tuple[float | None, float | None]:
-    return (exact["val"], exact["test"]) if exact else (None, None)
+    return (exact.get("val"), exact.get("test")) if exact else (None, None)
 
 
 def _differing(project: ProjectRecord, report: dict[str, Any]) -> str | None:

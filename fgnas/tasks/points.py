@@ -25,6 +25,7 @@ from fgnas.tasks.digits import digits
 from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.images import DIGITS_COUNTS, MNIST_COUNTS, SPLITS, drawn_masks, raw_folder, read_idx
 from fgnas.tasks.nodes import UNDIVIDED
+from fgnas.tasks.pooled import mask_faults, spread_of, target_faults
 from fgnas.tasks.surfaces import Surface, mesh
 
 Ints = NDArray[np.int64]
@@ -96,9 +97,7 @@ class GraphSet:
     @functools.cached_property
     def spread(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """[T] mean and deviation of the numbers that train; those that never vary have the deviation 1."""
-        trained = self.labels[self.train].astype(np.float64)
-        deviation = np.nanstd(trained, axis=0)
-        return np.nanmean(trained, axis=0), np.where(deviation > 0, deviation, 1.0)
+        return spread_of(self.labels[self.train].astype(np.float64))
 
     @property
     def deviation(self) -> float:
@@ -155,7 +154,7 @@ def of_collection(data: Collection) -> GraphSet:
     if data.edge_weight is not None:
         raise UserError(f"{data.label} has weights of edges, which networks of operations do not read: leave them out")
     labels, masks = data.targets, {name: getattr(data, name) for name in SPLITS}
-    for fault in _target_faults(labels, masks):
+    for fault in target_faults(labels, masks):
         raise UserError(f"{data.label}: {fault}")
     if data.kind == "classes":
         if np.isnan(labels).any():
@@ -382,26 +381,7 @@ def _set_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]], graphs: in
 
 def _split_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]]) -> Iterator[str]:
     """Faults of splits: those of their masks, a class that does not train."""
-    yield from _mask_faults(masks)
+    yield from mask_faults(masks)
     missing = np.setdiff1d(np.arange(labels.max() + 1), labels[masks["train"]])
     if len(missing):
         yield f"class {missing[0]} is missing among the graphs that train"
-
-
-def _target_faults(targets: NDArray[np.float64], masks: dict[str, NDArray[Any]]) -> Iterator[str]:
-    """Faults of splits of graphs with targets [B, T], NaN where unknown: those of their masks, a target that a split
-    knows of no graph."""
-    yield from _mask_faults(masks)
-    for name, mask in masks.items():
-        known = (~np.isnan(targets[mask])).any(axis=0)
-        if not known.all():
-            yield f"target {known.argmin()} is known of no graph that is to {name}"
-
-
-def _mask_faults(masks: dict[str, NDArray[Any]]) -> Iterator[str]:
-    """Faults of masks: an empty one, a graph in two."""
-    for name, mask in masks.items():
-        if not mask.any():
-            yield f"no graph is to {name}"
-    if np.any(np.sum(list(masks.values()), axis=0, dtype=int) > 1):
-        yield "a graph is in two splits"

@@ -111,4 +111,4 @@ def test_more_bits_come_nearer_to_the_float_network_in_any_order(four_nodes):
         step = design.layers[1].value_format(scaled.layers[1].value_scale).fraction_bits
         found = quantised_logits(design, scaled, four_nodes) / 2.0 ** (step + wire.logit_extra_bits(16))
         exact = torch.softmax(torch.from_numpy(found), 1)
-        assert (exact - observation.target).abs().max() < 0.01, order
+        assert (exact - observation.beliefs).abs().max() < 0.01, order

@@ -14,6 +14,7 @@ from fgnas.activations import NAMES
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.networks import supernet
+from fgnas.networks.answers import answers_of
 from fgnas.networks.batch import Csr
 from fgnas.networks.model import Architecture, Field, rates_of
 from fgnas.networks.supernet import Bounds, Supernet, SupernetRecipe, accuracies, child_of
@@ -93,16 +94,16 @@ def test_the_gradient_is_the_sum_of_those_of_the_networks(data: GraphData, bound
     """Against autograd of each network alone, without dropout."""
     bounds = replace(bounds, mlp=mlp)
     whole = Supernet.initial(bounds, np.random.default_rng(1))
-    field, labels = Field(data, np.flatnonzero(data.train), 2), data.labels[data.train]
+    field, answers = Field(data, np.flatnonzero(data.train), 2), answers_of(data, "train")
     recipe, rng = SupernetRecipe(dropout=0.0), np.random.default_rng(0)
     paths = PATHS + EVERY_ACTIVATION + WITH_MLP * mlp
-    found = supernet._gradient(whole, paths, field, Csr.of(field.features), labels, recipe, rng)
+    found = supernet._gradient(whole, paths, field, Csr.of(field.features), answers, recipe, rng)
     wanted = Supernet(bounds)
     for path in paths:
         child = child_of(whole, path)
         for tensor in child.parameters():
             tensor.requires_grad_()
-        cross_entropy(child(field), torch.from_numpy(labels)).backward()
+        cross_entropy(child(field), torch.from_numpy(data.labels[data.train])).backward()
         tensors = []
         for place, pair in enumerate(child.attention):
             tensors += [child.weights[place], child.biases[place], *(pair or ()), *(child.seconds[place] or ())]
@@ -126,10 +127,11 @@ def test_the_gradient_of_paths_that_see_other_edges(data: GraphData, bounds: Bou
     for path in paths:
         field = Field(data, np.flatnonzero(data.train), 2, rates=rates_of(path))
         rng = np.random.default_rng(0)
-        wanted += supernet._gradient(whole, [path], field, Csr.of(field.features), data.labels[data.train], recipe, rng)
+        given = [path], field, Csr.of(field.features), answers_of(data, "train")
+        wanted += supernet._gradient(whole, *given, recipe, rng)
     np.testing.assert_allclose(found, wanted, atol=2e-6)
     same = Field(data, np.flatnonzero(data.train), 2)
-    arguments = (Csr.of(same.features), data.labels[data.train], recipe)
+    arguments = (Csr.of(same.features), answers_of(data, "train"), recipe)
     plain = supernet._gradient(whole, PATHS, same, *arguments, np.random.default_rng(3))
     assert np.array_equal(supernet._gradient_of_all(whole, PATHS, data, recipe, np.random.default_rng(3)), plain)
 

@@ -10,14 +10,15 @@ from fgnas.costs import Quantity
 from fgnas.engine.contracts import Composition
 from fgnas.errors import UserError
 from fgnas.hardware.specification import Specification
-from fgnas.networks.training import check_device, recipe_for
+from fgnas.networks.training import check_device, recipe_of
 from fgnas.systems.fgnas.narrowed import Narrowed
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
 from fgnas.systems.fgnas.space import UNLIMITED_DSP, find_space
 from fgnas.systems.fgnas.target import find_target
 from fgnas.systems.fgnas.trainer import DesignTrainer
-from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.notes import untold
+from fgnas.tasks.pooled import load, said_of, start_of
 
 
 def specification_of(options: Options) -> Specification:
@@ -45,17 +46,17 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     space = replace(space, beat_bits=options.beat_bits)
     retrain_epochs = options.retrain_epochs or 2 * options.epochs
     recipe = replace(
-        recipe_for(data.name, options.device), epochs=options.epochs, retrain_epochs=retrain_epochs,
+        recipe_of(data, options.device), epochs=options.epochs, retrain_epochs=retrain_epochs,
         checkpoint=options.checkpoint,
     )  # fmt: skip
-    target = find_target(options.target)(space, data, specification)
+    target = find_target(options.target)(space, start_of(data), specification)
     trainer = DesignTrainer(data, options.seed, recipe)
     return Composition(
         space=target.space,
         target=target,
         trainer=trainer,
         limits=(*specification.bounds(), *target.limits),
-        objectives=objectives_of(options.objectives, (*DesignTrainer.scores, *target.costs)),
+        objectives=objectives_of(options.objectives, (*trainer.scores, *target.costs)),
         fronts=(("latency_cycles",), ("lut",), ("latency_cycles", "lut")),
         saved_cost=target.saved,
         smaller=None if target.smaller is None else Narrowed(target.smaller, trainer),
@@ -63,6 +64,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         identity={"dataset": data.name, "fingerprint": data.fingerprint, "recipe": asdict(recipe)},
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "specification": specification.to_dict(),
+            **said_of(data),
         },
         remark=lambda rows: (
             f"; the widest hidden layer that fits has k*d = {target.space.widest(rows)} features: "

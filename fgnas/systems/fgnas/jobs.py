@@ -18,7 +18,8 @@ from fgnas.networks.finetuning import fine_tuned
 from fgnas.networks.model import Architecture
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, Trained, train_many
-from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import load
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from fgnas.engine.jobs import Workers
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.network import Network
+from fgnas.networks.answers import quality_of
 from fgnas.networks.quantised import quantised_accuracy
 from fgnas.networks.training import Recipe, Trained, child_seed, float_accuracy, input_seed, of_repetition
 from fgnas.systems.fgnas.jobs import Job, Result, bundled, run_bundle
@@ -31,16 +32,11 @@ class DesignTrainer:
     parallelism changes no number. "Earlier" means earlier in the order of requests, so it depends on no clock.
     """
 
-    scores = (
-        Quantity("val", "Validation accuracy", "share", lower_is_better=False),
-        Quantity("float_val", "Validation accuracy in float", "share", lower_is_better=False),
-        Quantity("epoch", "Best epoch", lower_is_better=False),
-    )
-
     warm_up = staticmethod(warm_up)
 
     def __init__(self, data: GraphData, seed: int, recipe: Recipe) -> None:
         self.data, self.seed, self.recipe = data, seed, recipe
+        self.scores = (*scores_of(data), Quantity("epoch", "Best epoch", lower_is_better=False))
         self._scores: dict[str, dict[str, float]] = {}
         self._designs: set[str] = set()
         self._architectures: set[str] = set()
@@ -150,6 +146,15 @@ class DesignTrainer:
             "float": float_accuracy(candidate.architecture(), outcome.model, self.data),
             "quantised": quantised_accuracy(candidate, outcome.model, self.data),
         }
+
+
+def scores_of(data: GraphData) -> tuple[Quantity, ...]:
+    """How good networks are on the validation part, in the integers of their hardware and in float."""
+    quality = f"Validation {quality_of(data)}"
+    return (
+        Quantity("val", quality, "share", lower_is_better=False),
+        Quantity("float_val", f"{quality} in float", "share", lower_is_better=False),
+    )
 
 
 def _run(jobs: Sequence[Job], workers: Workers) -> list[Result]:

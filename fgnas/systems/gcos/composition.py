@@ -10,15 +10,16 @@ from fgnas.hardware.array.designs import BUILDABLE
 from fgnas.hardware.array.engine import LANES, LARGEST_UNITS, multipliers_within
 from fgnas.hardware.specification import Specification
 from fgnas.networks.supernet import SupernetRecipe
-from fgnas.networks.training import recipe_for
+from fgnas.networks.training import recipe_of
 from fgnas.systems.fgnas.composition import objectives_of
 from fgnas.systems.fgnas.trainer import DesignTrainer
 from fgnas.systems.gcos.options import Options
 from fgnas.systems.gcos.space import find_space
 from fgnas.systems.gcos.target import ArrayTarget
 from fgnas.systems.gcos.trainer import SupernetTrainer
-from fgnas.tasks.nodes import GraphData, load
+from fgnas.tasks.nodes import GraphData
 from fgnas.tasks.notes import untold
+from fgnas.tasks.pooled import load, said_of, start_of
 
 SURVEY_DRAWS = 10_000
 
@@ -37,8 +38,8 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     specification = specification_of(options)
     most = min(LARGEST_UNITS, multipliers_within(options.dsp) // LANES)
     space = find_space(options.space, most, options.beat_bits, options.results)
-    target = ArrayTarget(space, data, options.family, options.clock_mhz)
-    recipe = replace(recipe_for(data.name), epochs=options.epochs, retrain_epochs=options.retrain_epochs)
+    target = ArrayTarget(space, start_of(data), options.family, options.clock_mhz)
+    recipe = replace(recipe_of(data), epochs=options.epochs, retrain_epochs=options.retrain_epochs)
     shared = SupernetRecipe(
         updates=options.updates, paths=options.paths, weight_decay=recipe.weight_decay, dropout=recipe.dropout
     )
@@ -59,6 +60,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         identity={"dataset": data.name, "fingerprint": data.fingerprint, **recipes},
         delivered={
             "dataset": data.name, "fingerprint": data.fingerprint, "specification": specification.to_dict(),
+            **said_of(data),
         },
         survey_draws=SURVEY_DRAWS,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import torch
 from fgnas.design import Design
 from fgnas.errors import UserError
 from fgnas.networks import supernet
-from fgnas.tasks.nodes import load
+from fgnas.tasks.pooled import load
 
 
 @dataclass(frozen=True)

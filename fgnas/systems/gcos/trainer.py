@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fgnas import progress
-from fgnas.costs import Quantity
 from fgnas.design import MLP, Design
 from fgnas.engine.contracts import Outcome, Score
 from fgnas.engine.jobs import Workers
@@ -19,7 +18,7 @@ from fgnas.engine.trial import Trial
 from fgnas.networks import supernet
 from fgnas.networks.model import Architecture
 from fgnas.networks.training import Recipe
-from fgnas.systems.fgnas.trainer import DesignTrainer
+from fgnas.systems.fgnas.trainer import DesignTrainer, scores_of
 from fgnas.systems.gcos.jobs import Scoring, run_scoring
 from fgnas.systems.gcos.space import ArraySpace
 from fgnas.tasks.nodes import GraphData
@@ -30,10 +29,6 @@ SUPERNET = "supernet.npz"
 class SupernetTrainer:
     """Scores networks with the weights of one supernet, which `prepare` trains; leaders are trained by themselves."""
 
-    scores = (
-        Quantity("val", "Validation accuracy", "share", lower_is_better=False),
-        Quantity("float_val", "Validation accuracy in float", "share", lower_is_better=False),
-    )
     TOGETHER = 5
     """Designs of one job."""
 
@@ -41,6 +36,7 @@ class SupernetTrainer:
         self, data: GraphData, seed: int, recipe: Recipe, space: ArraySpace, shared: supernet.SupernetRecipe
     ) -> None:
         self.data, self.seed, self.space, self.shared = data, seed, space, shared
+        self.scores = scores_of(data)
         self.alone = DesignTrainer(data, seed, recipe)
         self.bounds = bounds_of(space, data)
         self.weights, self.sha256 = Path(), ""

@@ -21,6 +21,7 @@ from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
 from fgnas.files import replace_file
+from fgnas.networks.answers import QUALITIES
 from fgnas.networks.points import supernet, training
 from fgnas.networks.points.model import PointModel
 from fgnas.networks.points.operations import PointNetwork, Tail
@@ -34,8 +35,6 @@ from fgnas.systems.hgnas.space import POSITIONS, PointCandidate, PointSpace
 from fgnas.tasks.points import GraphSet, load_graphs
 
 SHARED = "shared"
-QUALITIES = {"classes": "accuracy", "labels": "area under the ROC curve", "values": "variance explained"}
-"""Names of what `fgnas.networks.points.targets.quality` returns, by the kind of targets."""
 
 
 @dataclass(frozen=True)

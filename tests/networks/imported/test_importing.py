@@ -13,6 +13,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv, global_add_pool, glob
 
 import fgnas
 from fgnas.api import ImportedNetwork, import_model
+from fgnas.api.data import collection_of
 from fgnas.backends.project import rows_of
 from fgnas.cli import main
 from fgnas.hardware.integer import interpreter, stored
@@ -23,6 +24,7 @@ from fgnas.networks.imported.reading import traced
 from fgnas.networks.imported.tracing import Given, trace_module
 from fgnas.tasks import nodes, sources
 from fgnas.tasks.collection import metric, scores
+from fgnas.tasks.pooled import PooledData
 
 NODES, WIDTH, CLASSES = 40, 8, 4
 MODULE = """
@@ -194,10 +196,12 @@ def given(part):
     return part.features.toarray(), part.edge_index, part.graph
 
 
-@pytest.mark.parametrize("name", ["esol", "tu:MUTAG"])
-def test_many_graphs_are_no_single_one(name: str) -> None:
-    with pytest.raises(fgnas.UserError, match=rf"{name} has many graphs .* fgnas.import_model\(model, '{name}'\)"):
-        fgnas.load(name)
+def test_many_graphs_are_loaded_for_designs_and_imported_as_they_are(tmp_path: Path) -> None:
+    torch.save([ring(3 + place % 5, 0.0) for place in range(20)], tmp_path / "rings.pt")
+    loaded = fgnas.load(tmp_path / "rings.pt", "60/20/20")
+    assert isinstance(loaded, PooledData) and len(loaded.sizes) == 20
+    whole = collection_of(loaded)
+    assert whole.fingerprint == sources.load(loaded.name).fingerprint and whole.rows == 20
 
 
 def test_the_help_names_all_data(capsys: pytest.CaptureFixture[str]) -> None:
