@@ -343,8 +343,12 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
+DATA = ("dataset", "split", "normalise", "graphs")
+"""Options that name data."""
+
+
 def _add_dataset(sub: argparse.ArgumentParser) -> None:
-    add_arguments(sub, Options, ("dataset", "split", "normalise"))
+    add_arguments(sub, Options, DATA)
 
 
 def _add_number(sub: argparse.ArgumentParser, name: str, kind: Kind, text: str, default: Any = None) -> None:
@@ -414,9 +418,12 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr)
 
 
-def _reference(options: argparse.Namespace) -> str | None:
-    """The data that the options name; None if they name none."""
-    return Options.resolved(chosen(options, Options, ("dataset", "split", "normalise"))).get("dataset")
+def _reference(options: argparse.Namespace, own: str | None = None) -> str | None:
+    """The data that the options name, or a design's own; None without either."""
+    given = chosen(options, Options, DATA)
+    if own is not None and list(given) == ["graphs"]:  # as many of its own
+        given["dataset"] = own
+    return Options.resolved(given).get("dataset") or own
 
 
 def _load(reference: str | None) -> GraphData:
@@ -434,9 +441,10 @@ def _load_collection(reference: str | None) -> Collection:
     """Load data that a model is imported for; notes as `_load` has them."""
     from fgnas.tasks import sources
     from fgnas.tasks.notes import untold
+    from fgnas.tasks.pooled import whole_name
 
     with step("load the data"):
-        data = sources.load(reference or Options.dataset)
+        data = sources.load(whole_name(reference or Options.dataset))
     for remark in untold(data.nodes) if data.nodes is not None else ():
         print(f"{data.label}: {remark}", file=sys.stderr)
     return data
@@ -633,7 +641,7 @@ def _sized(options: argparse.Namespace, default: str | None) -> GraphData | Degr
 
     if options.degrees is not None:
         return Degrees.read(options.degrees)
-    return _load(_reference(options) or default)
+    return _load(_reference(options, default))
 
 
 def _price_imported(network: ImportedNetwork, as_json: bool, limits: dict[str, Any]) -> int:
@@ -723,7 +731,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from fgnas import api
 
     design = api.Design.load(options.design)
-    data = _load(_reference(options) or design.dataset)
+    data = _load(_reference(options, design.dataset))
     result = design.evaluate(data, options.seeds)
     if options.json:
         _print_json(result)
@@ -863,7 +871,7 @@ def _write_design(design: Design, options: argparse.Namespace) -> int:
     kind.check(design.choices)
     check_replaceable(directory)
     before = held_by(directory)
-    accelerator = design.lower(_load(_reference(options) or design.dataset))
+    accelerator = design.lower(_load(_reference(options, design.dataset)))
     project = accelerator.write(
         directory, options.fpga, options.clock_mhz, options.compiler, options.target, options.multipliers,
         options.beat_bits, options.bram36, options.repurposing == "on", options.flexible, options.paired,
@@ -921,7 +929,7 @@ def _encode(options: argparse.Namespace) -> int:
         if (reference := _reference(options)) is not None:
             design.check_data(_load_collection(reference))
     elif isinstance(design, api.Design):
-        data = _load(_reference(options) or design.dataset)
+        data = _load(_reference(options, design.dataset))
     else:
         raise UserError(f"{options.source} is neither a design of layers nor an imported network, which alone are "
                         f"encoded on a project's array")  # fmt: skip
@@ -946,7 +954,7 @@ def _onnx(options: argparse.Namespace) -> int:
         raise UserError(f"{options.source} delivers no single network: its designs have no ONNX")
     data: Any = _reference(options)
     if isinstance(design, api.Design):
-        data = _load(data or design.dataset)
+        data = _load(_reference(options, design.dataset))
     path = api.to_onnx(design, options.out or f"{design.label}.onnx", data, options.target)
     if options.json:
         _print_json({"model": str(path), "inputs": str(path.with_suffix(".npz"))})
@@ -958,7 +966,7 @@ def _onnx(options: argparse.Namespace) -> int:
 
 LAYERED = {
     "compiler": "vitis", "bram36": None, "repurposing": "on", "flexible": False, "paired": False, "split": None,
-    "normalise": None,
+    "normalise": None, "graphs": None,
 }  # fmt: skip
 """Options of `fgnas hls`, with their defaults, that a network of operations does not take."""
 ONE_DESIGN = LAYERED | {

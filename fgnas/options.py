@@ -58,7 +58,9 @@ class SearchOptions:
         DRAWN: options of a draw without a search, where they are not the search's.
     """
 
-    SHAPES: ClassVar[tuple[str, ...]] = ("dataset", "split", "normalise", "space", "target", "dsp", "beat_bits")
+    SHAPES: ClassVar[tuple[str, ...]] = (
+        "dataset", "split", "normalise", "graphs", "space", "target", "dsp", "beat_bits",
+    )  # fmt: skip
     DRAWN: ClassVar[dict[str, Any]] = {}
 
     method: str = option(

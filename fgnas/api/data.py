@@ -30,7 +30,7 @@ def collection_of(data: Any) -> Collection:
     if isinstance(data, Collection):
         return data
     if isinstance(data, pooled.PooledData):
-        return sources.load(data.name)  # as it was before categories became columns
+        return sources.load(pooled.whole_name(data.name))  # as it was before categories became columns
     if isinstance(data, GraphData):
         return of_nodes(data)
     if isinstance(data, str | os.PathLike):

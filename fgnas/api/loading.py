@@ -9,7 +9,7 @@ from typing import Any
 from fgnas.api.runs import Run
 from fgnas.errors import UserError
 from fgnas.paths import RUNS
-from fgnas.tasks import nodes, pooled, sources
+from fgnas.tasks import nodes, pooled
 
 
 def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool = False) -> Any:
@@ -20,8 +20,7 @@ def load(name: str | os.PathLike[str], split: str | None = None, normalise: bool
     name of built-in data always means the data.
     """
     reference = nodes.reference(name, split, normalise)
-    known = reference in nodes.NAMES or sources.has_graphs(reference)
-    if not known and nodes.path_of(reference) is None:
+    if not pooled.named(reference) and nodes.path_of(reference) is None:
         from fgnas.engine.store import RunStore  # which needs torch
 
         with contextlib.suppress(UserError):

@@ -28,10 +28,9 @@ from fgnas.hardware.specification import Specification
 from fgnas.mapping.options import MAPPINGS
 from fgnas.network import Network
 from fgnas.space import Decision
-from fgnas.tasks.nodes import NAMES, GraphData
-from fgnas.tasks.pooled import PooledData, load, start_of
+from fgnas.tasks.nodes import GraphData
+from fgnas.tasks.pooled import PooledData, load, named, start_of
 from fgnas.tasks.sampling import layer_graphs
-from fgnas.tasks.sources import has_graphs
 
 CHECKS = ("csim", "sim", "sim_rtl", "synth", "timing", "vitis")
 """Names of the reports that verification writes."""
@@ -130,7 +129,7 @@ class ProjectRecord:
         Raises UserError if `given` is another graph.
         """
         data, dataset = given, self.summary["dataset"]
-        if data is None and (dataset in NAMES or has_graphs(dataset)):
+        if data is None and named(dataset):
             try:
                 data = load(dataset)
             except UserError:
@@ -263,9 +262,10 @@ class ArrayRecord(ProjectRecord):
 
     def has_graph(self, data: GraphData) -> bool:
         """Whether the rows are dealt alike, and there are as many edges."""
-        groups = self.summary["layers"][-1]["aggregate"]["m"]
-        graphs = layer_graphs(data, Design.from_dict(self.summary["design"]).rates)
-        degrees = graphs[-1].degrees
+        layers, design = self.summary["layers"], Design.from_dict(self.summary["design"])
+        groups, graphs = layers[-1]["aggregate"]["m"], layer_graphs(data, design.rates)
+        # A mean of heads that is a layer of its own reads each node's own row alone.
+        degrees = graphs[-1].degrees if len(layers) == len(design.layers) else np.ones(data.nodes, np.int64)
         alike = len(degrees) == len(self.logits) and all(
             np.array_equal(deal_for_logits(degrees[first : first + len(order), None], groups).position, order)
             for first, order in self.orders.items()

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,9 @@ from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.nodes import GraphData, build
 
 TOGETHER = 64
-"""Graphs that hardware runs in one start: the first that test."""
+"""Graphs that hardware runs in one start, the first that test, unless as many are asked for."""
+GRAPHS = "#graphs="
+"""Behind a name: as many graphs in a start."""
 CALIBRATED_ON = 256
 """Graphs that choose scales."""
 
@@ -43,6 +46,11 @@ class PooledData(GraphData):
     kind: Kind
     centre: Reals
     scale: Reals
+
+    @property
+    def label(self) -> str:
+        """A short name for people and for folders; for a file, its stem."""
+        return nodes.label_of(whole_name(self.name))
 
     @property
     def deviation(self) -> float:
@@ -74,7 +82,7 @@ class PooledData(GraphData):
     @functools.cached_property
     def start(self) -> PooledData:
         """The graphs that hardware runs together."""
-        return self.part(self.graphs_of("test")[:TOGETHER])
+        return self.part(self.graphs_of("test")[: _counted(self.name)[1] or TOGETHER])
 
     @functools.cached_property
     def calibrating(self) -> PooledData:
@@ -98,10 +106,64 @@ class PooledData(GraphData):
         )  # fmt: skip
 
 
+def reference(
+    name: str | os.PathLike[str], split: str | None = None, normalise: bool = False, graphs: int | None = None
+) -> str:
+    """As `fgnas.tasks.nodes.reference`; with `graphs` a start has as many. Raises UserError where an option does not
+    apply."""
+    own, before = _counted(os.fspath(name))
+    found, count = nodes.reference(own, split, normalise), graphs or before
+    if count and found in nodes.NAMES:
+        raise UserError(f"--graphs is for data of many graphs, and {own} is one")
+    return f"{found}{GRAPHS}{count}" if count else found
+
+
+def referenced(options: dict[str, Any], default: str) -> dict[str, Any]:
+    """Options by name, with one reference to the data in place of those that belong to it."""
+    found = dict(options)
+    split, normalise, graphs = (found.pop(name, None) for name in ("split", "normalise", "graphs"))
+    if found.get("dataset") is not None or split is not None or normalise or graphs is not None:
+        found["dataset"] = reference(found.get("dataset") or default, split, bool(normalise), graphs)
+    return found
+
+
+def named(name: str) -> bool:
+    """Whether data can be found by the name alone, without a file."""
+    own = whole_name(name)
+    return own in nodes.NAMES or sources.has_graphs(own)
+
+
+def whole_name(name: str) -> str:
+    """A reference without the number of graphs in a start."""
+    return _counted(name)[0]
+
+
+def _counted(name: str) -> tuple[str, int | None]:
+    """A reference without the number of graphs in a start, and that number."""
+    own, found, count = name.rpartition(GRAPHS)
+    return (own, int(count)) if found else (name, None)
+
+
 def load(name: str | os.PathLike[str]) -> GraphData:
     """Data by name, path or reference: a graph, or many with targets of their own. Raises UserError, with a fix, where
     it cannot be loaded."""
-    name = os.fspath(name)
+    own, count = _counted(os.fspath(name))
+    found = _load(own)
+    if count is None:
+        return found
+    if not isinstance(found, PooledData):
+        raise UserError(f"--graphs is for data of many graphs, and {found.label} is one")
+    return _with_start(found, count)
+
+
+@functools.lru_cache(maxsize=4)
+def _with_start(data: PooledData, count: int) -> PooledData:
+    """The data with so many graphs in a start."""
+    return replace(data, name=f"{data.name}{GRAPHS}{count}")
+
+
+def _load(name: str) -> GraphData:
+    """Data without a number of graphs in a start."""
     if sources.has_graphs(name):
         return _named(name)
     name = nodes.reference(name)

@@ -28,11 +28,14 @@ class Options(SearchOptions):
 
     DRAWN = {"target": "pipeline"}  # noqa: RUF012 - others solve the hardware of what they price
 
-    dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")
+    dataset: str = option(
+        "digits", "digits, cora, citeseer, pubmed, esol, tox21, hiv, tu:NAME, or a .pt or .npz file", TEXT, "NAME|PATH"
+    )
     split: str | None = option(
         None, "masks for a file without: per cent to train, validate and test, such as 60/20/20", TEXT, "T/V/T"
     )
     normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
+    graphs: int | None = option(None, "graphs in a start, of data of many graphs; default: 64", POSITIVE, "N")
     space: str = option("fgnas", "the search space", TEXT, "NAME")
     objectives: str = option("val", "scores and costs to search for, such as val,latency_cycles", TEXT, "NAMES")
     target: str = option(
@@ -73,15 +76,12 @@ class Options(SearchOptions):
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Options with `fpga` replaced by the device's limits, and one reference to the data."""
         from fgnas.hardware.devices import find_device, limits_of
-        from fgnas.tasks.nodes import reference
+        from fgnas.tasks.pooled import referenced
 
         found = dict(super().resolved(given))
-        fpga, split, normalise = (found.pop(name, None) for name in ("fpga", "split", "normalise"))
-        if fpga is not None:
+        if (fpga := found.pop("fpga", None)) is not None:
             found |= limits_of(find_device(fpga), found)
-        if found.get("dataset") is not None or split is not None or normalise:
-            found["dataset"] = reference(found.get("dataset") or cls.dataset, split, bool(normalise))
-        return found
+        return referenced(found, cls.dataset)
 
     @classmethod
     def unresolved(cls, options: dict[str, Any]) -> dict[str, Any]:

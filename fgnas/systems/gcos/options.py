@@ -19,11 +19,14 @@ class Options(SearchOptions):
 
     method: str = option("pool", "the searcher: pool, random, evolution, or any other", TEXT, "NAME")
     children: int = option(1500, "valid samples to evaluate", POSITIVE, "N")
-    dataset: str = option("digits", "digits, cora, citeseer, pubmed, or a .pt or .npz file", TEXT, "NAME|PATH")
+    dataset: str = option(
+        "digits", "digits, cora, citeseer, pubmed, esol, tox21, hiv, tu:NAME, or a .pt or .npz file", TEXT, "NAME|PATH"
+    )
     split: str | None = option(
         None, "masks for a file without: per cent to train, validate and test, such as 60/20/20", TEXT, "T/V/T"
     )
     normalise: bool | None = option(None, "scale the rows of a file's features to sum to 1", FLAG)
+    graphs: int | None = option(None, "graphs in a start, of data of many graphs; default: 64", POSITIVE, "N")
     space: str = option(
         "g-cos",
         "g-cos; table-ii: more operators; shared-tables: units share tables; gcn-16: one network, every array; "
@@ -55,10 +58,6 @@ class Options(SearchOptions):
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Options with one reference to the data."""
-        from fgnas.tasks.nodes import reference
+        from fgnas.tasks.pooled import referenced
 
-        found = dict(super().resolved(given))
-        split, normalise = found.pop("split", None), found.pop("normalise", None)
-        if found.get("dataset") is not None or split is not None or normalise:
-            found["dataset"] = reference(found.get("dataset") or cls.dataset, split, bool(normalise))
-        return found
+        return referenced(super().resolved(given), cls.dataset)
