@@ -25,8 +25,9 @@ FOLDER = PACKAGE.parent / "build" / "children"
 TRAINED, SCORED = "networks/training.py", "systems/fgnas/jobs.py"
 """The modules that train and that score: a test walks what they import."""
 TRAINING = (*(f"networks/{name}.py" for name in (
-    "__init__", "attention", "batch", "kernels", "model", "scatter", "training")),
-    "activations.py", "array_sizes.py", "design.py", "fixedpoint.py", "network.py", "tasks/sampling.py")  # fmt: skip
+    "__init__", "answers", "attention", "batch", "kernels", "model", "scatter", "training")),
+    "activations.py", "array_sizes.py", "design.py", "fixedpoint.py", "network.py",
+    "tasks/collection.py", "tasks/pooled.py", "tasks/sampling.py")  # fmt: skip
 """The code that a trained network depends on."""
 KINDS = ("hardware/kind.py", "hardware/kinds.py", "hardware/array/kind.py", "hardware/pipeline/kind.py")
 """Modules that say how each kind of hardware rounds; what they import prices, fits and writes, and scores nothing."""
@@ -34,8 +35,8 @@ SCORING = (*TRAINING, "networks/calibration.py", "networks/quantised.py", "netwo
            "hardware/__init__.py", "hardware/arithmetic.py", "hardware/integer", "hardware/wire.py", *KINDS,
            SCORED)  # fmt: skip
 """The code that a quantised accuracy depends on: integer networks, and the lowering of a design to one."""
-AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py",
-          *(f"tasks/{name}.py" for name in ("__init__", "files", "fingerprint", "nodes")))  # fmt: skip
+AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py", *(f"tasks/{name}.py" for name in (
+    "__init__", "files", "fingerprint", "molecules", "nodes", "sources", "tudata")))  # fmt: skip
 """Code that is imported and changes no number: messages, names and types; the data, which have a fingerprint of their
 own; and fine-tuning, whose results are not kept."""
 
