@@ -35,8 +35,9 @@ SCORING = (*TRAINING, "networks/calibration.py", "networks/quantised.py", "netwo
            "hardware/__init__.py", "hardware/arithmetic.py", "hardware/integer", "hardware/wire.py", *KINDS,
            SCORED)  # fmt: skip
 """The code that a quantised accuracy depends on: integer networks, and the lowering of a design to one."""
-AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py", *(f"tasks/{name}.py" for name in (
-    "__init__", "files", "fingerprint", "molecules", "nodes", "sources", "tudata")))  # fmt: skip
+_TASKS = ("__init__", "files", "fingerprint", "molecules", "nodes", "sources", "tudata")
+AROUND = ("errors.py", "files.py", "options.py", "space.py", "networks/finetuning.py",
+          *(f"tasks/{name}.py" for name in _TASKS))  # fmt: skip
 """Code that is imported and changes no number: messages, names and types; the data, which have a fingerprint of their
 own; and fine-tuning, whose results are not kept."""
 

@@ -21,7 +21,7 @@ from fgnas.tasks.fingerprint import fingerprint_of
 from fgnas.tasks.nodes import GraphData, build
 
 TOGETHER = 64
-"""Graphs that hardware runs in one start, the first that test, unless as many are asked for."""
+"""Graphs that hardware runs in one start, unless as many are asked for."""
 GRAPHS = "#graphs="
 """Behind a name: as many graphs in a start."""
 CALIBRATED_ON = 256
@@ -81,8 +81,10 @@ class PooledData(GraphData):
 
     @functools.cached_property
     def start(self) -> PooledData:
-        """The graphs that hardware runs together."""
-        return self.part(self.graphs_of("test")[: _counted(self.name)[1] or TOGETHER])
+        """The graphs that hardware runs together: the largest that test, so that others have room in its memories."""
+        rows = self.graphs_of("test")
+        largest = np.argsort(-self.sizes[rows], kind="stable")[: _counted(self.name)[1] or TOGETHER]
+        return self.part(rows[np.sort(largest)])
 
     @functools.cached_property
     def calibrating(self) -> PooledData:

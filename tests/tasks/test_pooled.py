@@ -47,7 +47,10 @@ def test_a_part_is_what_its_graphs_alone_make(data: PooledData) -> None:
     assert (alone.centre, alone.scale) == (data.centre, data.scale)
 
 
-def test_a_start_has_the_first_graphs_that_test(data: PooledData) -> None:
+def test_a_start_has_the_largest_graphs_that_test(data: PooledData) -> None:
+    two = pooled.load(pooled.reference(data.name, graphs=2))
+    assert isinstance(two, PooledData)
+    assert np.array_equal(np.sort(two.start.sizes), np.sort(data.sizes[3::4])[-2:])
     assert np.array_equal(data.start.targets_of_graphs, data.targets_of_graphs[3::4]) and data.start.test.all()
     assert pooled.start_of(data) is data.start and pooled.examined_of(data, ("val",)).val.all()
     digits = load("digits")
