@@ -7,6 +7,8 @@ Readers name them through the module (`wire.EDGE`), so that a changed fact reach
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,12 +71,13 @@ class Layout:
 
     def place(self, name: str) -> tuple[int, int]:
         """First bit of a field, counted from the layout's own first bit, and how many bits it has."""
-        start = 0
-        for field in self.fields:
-            if field.name == name:
-                return start, field.bits
-            start += field.bits
-        raise KeyError(name)
+        return self.places[name]
+
+    @functools.cached_property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """`place` of every field by name."""
+        starts = itertools.accumulate((field.bits for field in self.fields), initial=0)
+        return {field.name: (start, field.bits) for field, start in zip(self.fields, starts, strict=False)}
 
     def pack(self, **values: NDArray[np.integer]) -> NDArray[np.uint64]:
         """[n] fields as [n] integers; of a value only the bits that its field has count."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,6 +148,24 @@ def logit_beats(engine: Engine, plan: LayerPlan, deal: Deal) -> int:
     return deal.groups * deal.depth * plan.tiles // engine.results_together(plan.aggregate, plan.tiles)
 
 
+class Image(NamedTuple):
+    """What is loaded into one kind of memory: words of each place, and the beats that bring them."""
+
+    words: int
+    beats: Beats
+
+    @classmethod
+    def of(cls, image: Codes, engine: Engine) -> Image:
+        """That of [places, words, LANES] codes."""
+        return cls(image.shape[1], image_beats(image, engine) if image.shape[1] else no_beats(engine))
+
+
+@functools.lru_cache(maxsize=2)
+def _images(accelerator: ArrayAccelerator) -> dict[str, Image]:
+    """What is loaded before the first layer, by the name of its memory; the same for all graphs of an accelerator."""
+    return {name: Image.of(accelerator.image(name), accelerator.engine) for name in TARGETS}
+
+
 class _Encoder:
     """Builds the programme and the streams, phase by phase."""
 
@@ -165,8 +185,8 @@ class _Encoder:
         self.vectors_base = self.maxima_base + int(held.maxima)
         self.queries_base = self.vectors_base + int(held.vectors)
         self.scores_base = self.queries_base + int(held.queries)
-        for name, target in TARGETS.items():
-            self._load(accelerator.image(name), target, self.vectors_base if name == "vector" else 0)
+        for name, loaded in _images(accelerator).items():
+            self._load(loaded, TARGETS[name], self.vectors_base if name == "vector" else 0)
 
     def regions(self) -> dict[str, Beats]:
         """The regions by name."""
@@ -187,14 +207,14 @@ class _Encoder:
         self.programme.append(descriptor)
         self.layers.append(layer)
 
-    def _load(self, image: Codes, target: Target, base: int = 0, layer: int = -1) -> None:
-        """Load [places, words, LANES] words of one kind of memory."""
-        if not image.shape[1]:
+    def _load(self, image: Image, target: Target, base: int = 0, layer: int = -1) -> None:
+        """Load words of one kind of memory."""
+        if not image.words:
             return
         mode = next(mode for mode in self.engine.modes if mode.places == self.accelerator.places)
         self._add(Descriptor(
-            operation=Operation.LOAD, mode=self.engine.mode_number(mode), tiles=1, count=image.shape[1],
-            target=target, target_base=base, **self._append(Region.PARAMETERS, image_beats(image, self.engine)),
+            operation=Operation.LOAD, mode=self.engine.mode_number(mode), tiles=1, count=image.words,
+            target=target, target_base=base, **self._append(Region.PARAMETERS, image.beats),
         ), layer)  # fmt: skip
 
     def layer(self, plan: LayerPlan) -> None:
@@ -207,7 +227,7 @@ class _Encoder:
             for block, (combinations, aggregate, aggregated) in enumerate(blocks):
                 for piece, (combine, combined) in enumerate(combinations):
                     if piece or (part and not block):
-                        image = self.accelerator.part_image(plan, part, piece)
+                        image = Image.of(self.accelerator.part_image(plan, part, piece), self.engine)
                         self._load(image, Target.TABLE, plan.table_base, index)
                     for head in range(plan.averaged):
                         self._add(self._of_head(plan, combine, head), index, combined)

@@ -7,6 +7,7 @@ package and the tables of the documentation read it. What the array shares with 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -320,8 +321,8 @@ class Descriptor:
 
     def word(self) -> int:
         """The bits of the descriptor."""
-        layout = layout_of(self.NEIGHBOURS)
-        return sum(int(getattr(self, field.name)) << layout.place(field.name)[0] for field in layout.fields)
+        places = layout_of(self.NEIGHBOURS).places
+        return sum(int(getattr(self, name)) << start for name, (start, _) in places.items())
 
 
 def executed(programme: Sequence[Descriptor]) -> Iterator[tuple[int, int]]:
@@ -340,6 +341,7 @@ class PointDescriptor(Descriptor):
     NEIGHBOURS: ClassVar[bool] = True
 
 
+@functools.cache
 def room_of(neighbours: bool) -> dict[str, int]:
     """Bits of every field of a descriptor, by name; none of those that its layout has not."""
     has = {field.name: field.bits for field in layout_of(neighbours).fields}
