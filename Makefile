@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: all search map platform measure hls csim sim synth timing board run report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-parts bench-array-clock bench-pairs bench-array-cpp bench-array-random bench-array-space bench-neighbours bench-points bench-gcos bench-mapping bench-tiers bench-whole bench-methods bench-targets bench-predictors bench-hgnas bench-hgnas-array bench-imports bench-molecules bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
+.PHONY: all search map platform measure hls csim sim synth timing board run report test test-long test-levels lint prove lint-rtl bench bench-search bench-tables bench-efficiency bench-ii bench-designs bench-bambu bench-array bench-array-area bench-array-parts bench-array-clock bench-pairs bench-array-cpp bench-array-random bench-array-space bench-neighbours bench-points bench-gcos bench-mapping bench-tiers bench-whole bench-methods bench-targets bench-predictors bench-hgnas bench-hgnas-array bench-imports bench-molecules bench-graphs bench-recipe bench-side-by-side characterise characterise-array bench-model docs setup clean help
 
 python := .venv/bin/python
 fgnas := .venv/bin/fgnas
@@ -225,6 +225,10 @@ bench-imports: ## 24 models of PyG on Cora and on molecules of ESOL, C++ and RTL
 bench-molecules: ## networks searched for molecules and the array, beside random search, and their RTL; hours, resumable: SEEDS
 	@scripts/setup.sh compiler simulator
 	OMP_NUM_THREADS=1 $(python) benchmarks/molecule_search.py $(call option,SEEDS,seeds)
+
+bench-graphs: ## designs searched for molecules by fgnas and g-cos, beside random search and PyG; hours, resumable: SEEDS
+	@scripts/setup.sh compiler simulator
+	OMP_NUM_THREADS=1 $(python) benchmarks/molecule_designs.py $(call option,SEEDS,seeds)
 
 bench-points: ## a found network and DGCNN for 1,024 points, whole on the array; RTL; an hour, resumable: ROWS (such as "found-like") SEED
 	@scripts/setup.sh simulator

@@ -30,6 +30,7 @@ import initiation_interval
 import large_calls
 import mapping
 import methods
+import molecule_designs
 import molecule_search
 import multiplier_array
 import open_compiler
@@ -66,6 +67,7 @@ FILES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     f"{large_calls.NAME}.md": (large_calls.NAME, large_calls.page),
     "mapping.md": ("mapping", mapping.page),
     "methods.md": ("methods", methods.page),
+    f"{molecule_designs.NAME}.md": (molecule_designs.NAME, molecule_designs.page),
     f"{molecule_search.NAME}.md": (molecule_search.NAME, molecule_search.page),
     f"{array_area.NAME}.md": (array_area.NAME, array_area.page),
     f"{array_area.NAME}.svg": (array_area.NAME, hardware_model.figure),

@@ -14,7 +14,7 @@ from torch.nn import functional
 from fgnas.networks.batch import Reals
 from fgnas.tasks.collection import Kind, metric
 from fgnas.tasks.nodes import GraphData
-from fgnas.tasks.pooled import PooledData
+from fgnas.tasks.pooled import PooledData, means_of
 
 QUALITIES: dict[Kind, str] = {
     "classes": "accuracy", "labels": "area under the ROC curve", "values": "variance explained",
@@ -103,7 +103,6 @@ class OfGraphs:
 
     def __init__(self, sizes: NDArray[np.int64], targets: Float64s, kind: Kind) -> None:
         self.sizes, self.kind = sizes, kind
-        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         self.known, self.targets = ~np.isnan(targets), np.nan_to_num(targets)
         if kind == "classes":
             self.targets = np.eye(int(self.targets.max(initial=0)) + 1)[self.targets[:, 0].astype(np.int64)]
@@ -111,8 +110,7 @@ class OfGraphs:
 
     def pooled(self, logits: NDArray[Any]) -> NDArray[Any]:
         """[graphs, ...] results: the mean over the nodes of each graph."""
-        shape = (-1, *[1] * (logits.ndim - 1))
-        return np.add.reduceat(logits, self.starts, axis=0) / self.sizes.astype(logits.dtype).reshape(shape)
+        return means_of(logits, self.sizes)
 
     def _pooled(self, logits: Tensor) -> Tensor:
         graph = torch.from_numpy(np.repeat(np.arange(len(self.sizes)), self.sizes)).to(logits.device)

@@ -70,6 +70,12 @@ class PooledData(GraphData):
             self.labels, self.train, self.val, self.test, self.targets_of_graphs,
         ))  # fmt: skip
 
+    def results(self, values: NDArray[Any]) -> Reals:
+        """[B, classes] what graphs are answered, from the logits [N, classes] of their nodes as real numbers: their
+        means, of numbers in the units of the targets."""
+        means = means_of(values.astype(np.float64), self.sizes)
+        return means * self.scale + self.centre if self.kind == "values" else means
+
     def graphs_of(self, split: str) -> NDArray[np.int64]:
         """The graphs of "train", "val" or "test"."""
         return np.unique(self.labels[getattr(self, split)])
@@ -260,6 +266,13 @@ def mask_faults(masks: dict[str, NDArray[np.bool_]]) -> Iterator[str]:
             yield f"no graph is to {name}"
     if np.any(np.sum(list(masks.values()), axis=0, dtype=int) > 1):
         yield "a graph is in two splits"
+
+
+def means_of(values: NDArray[Any], sizes: NDArray[np.int64]) -> NDArray[Any]:
+    """[graphs, ...] means of the rows of each graph, one graph behind the other."""
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    shape = (-1, *[1] * (values.ndim - 1))
+    return np.asarray(np.add.reduceat(values, starts, axis=0) / sizes.astype(values.dtype).reshape(shape))
 
 
 def spread_of(trained: Reals) -> tuple[Reals, Reals]:

@@ -12,7 +12,7 @@ PAGES = (
     "calibration.md", "controllers.md", "efficiency.md", "every-design.md", "finetuning.md", "first-search.md",
     "gcos.md", "gcos-frontier.svg", "gcos-pairs.svg", "hardware-model.md", "hardware-model.svg", "hgnas.md",
     "hgnas-array.md", "imports.md", "imports-trained.md", "initiation-interval.md", "large-calls.md", "mapping.md",
-    "methods.md", "molecule-search.md",
+    "methods.md", "molecule-designs.md", "molecule-search.md",
     "multiplier-array-area.md", "multiplier-array-area.svg", "multiplier-array-cpp.md", "multiplier-array-random.md",
     "multiplier-array.md", "neighbours.md", "points-array.md", "predictors.md", "recipe.md", "search-throughput.md",
     "side-by-side.md", "tables.md", "tables-learning.svg", "targets.md", "two-tiers.md", "whole-subnets.md",

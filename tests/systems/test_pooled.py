@@ -11,6 +11,7 @@ import fgnas
 from fgnas.cli import main
 from fgnas.networks.answers import answers_of
 from fgnas.networks.quantised import logit_step
+from fgnas.tasks.collection import metric
 from fgnas.tasks.pooled import PooledData
 
 SMALL = {"leaders": 1, "retrain_seeds": 1, "epochs": 30, "retrain_epochs": 40, "workers": 1}
@@ -41,6 +42,11 @@ def test_searched_and_built(folder: Path, system: str, kind: str, capsys: pytest
     assert accelerator.price()["latency_cycles"] == best["costs"]["latency_cycles"]
     results = accelerator.logits() * accelerator.logit_step
     assert accelerator.logit_step == logit_step(design.choices, design.network, data)
+    answered = data.start.results(results)
+    assert answered.shape == (12, data.classes)
+    if kind == "values":
+        error = metric("values", data.start.targets_of_graphs, answered)
+        assert 1 - (error / best["deviation"]) ** 2 == pytest.approx(best["delivered"]["quantised"]["test"])
     quality = answers_of(data, "test").quality(results)  # all twelve graphs that test are in the start
     assert quality == best["delivered"]["quantised"]["test"] == design.accuracy()["quantised"]["test"]
     assert main(["hls", "run", "--quiet"]) == 0
