@@ -18,6 +18,7 @@ from torch_geometric.nn import (
     GINConv,
     GraphConv,
     JumpingKnowledge,
+    PNAConv,
     SAGEConv,
     SGConv,
     TAGConv,
@@ -45,6 +46,8 @@ class Projected(nn.Module):
         return self.conv(self.linear(x), edge_index)
 
 
+DEGREES = torch.tensor([0, 1, 4, 3, 2])
+"""How many nodes have 0, 1, ... neighbours, which PNAConv divides by."""
 LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "GCNConv": GCNConv,
     "GraphConv": GraphConv,
@@ -63,6 +66,9 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "ChebConv": lambda width, out: ChebConv(width, out, K=3),
     "APPNP": Projected,
     "EdgeConv": lambda width, out: EdgeConv(mlp(2 * width, out)),
+    "PNAConv": lambda width, out: PNAConv(
+        width, out, ["mean", "max", "std"], ["identity", "amplification"], DEGREES, towers=2
+    ),
 }
 """A layer from its widths, for each kind that is imported."""
 

@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from fgnas.errors import UserError
 from fgnas.networks.imported.expressions import Affine, Workshop
-from fgnas.networks.imported.nodes import Ints
+from fgnas.networks.imported.nodes import Ints, Reals
+
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,14 @@ class Product:
 
 
 @dataclass(frozen=True, eq=False)
+class Mask:
+    """Where a comparison of a tensor's numbers holds."""
+
+    of: Affine
+    holds: Callable[[Reals], Bools]
+
+
+@dataclass(frozen=True, eq=False)
 class Pile:
     """Tensors side by side in a new last dimension."""
 
@@ -77,7 +89,7 @@ class Final:
     of: Affine
 
 
-Symbol = Affine | Peak | Lowered | Total | Weights | Weighted | Product | Pile | Final
+Symbol = Affine | Peak | Lowered | Total | Weights | Weighted | Product | Mask | Pile | Final
 
 
 @dataclass(frozen=True, eq=False)

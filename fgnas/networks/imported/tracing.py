@@ -37,7 +37,7 @@ INSTEAD = {
     "native_layer_norm": "a norm over the columns of a row: use BatchNorm1d",
     "linalg_vector_norm": "a norm of rows: normalise the features before, or leave normalize=False",
     "lstm": "an LSTM: use JumpingKnowledge('cat') or ('max')",
-    "var": "a variance (PNA's std, or a norm of rows): use mean, max, min or add, and BatchNorm1d",
+    "var": "a norm of rows: use BatchNorm1d",
     "sort": "rows that are sorted: use add, mean or max", "topk": "pooling that drops nodes: use a global pooling",
     "_local_scalar_dense": "a decision that depends on features",
     "bmm": "a product of two matrices that depend on features",
@@ -51,7 +51,6 @@ REPLACED = {
     "a layer without gates, such as GraphConv or GATv2Conv": (
         "GatedGraphConv", "ResGatedGraphConv", "CGConv", "FiLMConv", "GRUCell", "GRU", "LSTMCell", "LSTM"),
     "TAGConv or ChebConv": ("ARMAConv",),
-    "SAGEConv with mean, max or add": ("PNAConv",),
     "GATv2Conv": ("SuperGATConv", "AGNNConv", "FeaStConv", "EGConv"),
     "GraphConv": ("MFConv",),
     "TransformerConv": ("MultiheadAttention", "GPSConv"),

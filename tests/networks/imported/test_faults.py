@@ -99,7 +99,7 @@ gated = seeded(lambda: Net(ResGatedGraphConv(6, 4), GCNConv(4, 3)))
 paired = seeded(lambda: Net(SAGEConv(6, 4), GCNConv(4, 3), PairNorm()))
 unit = seeded(lambda: Net(SAGEConv(6, 4, normalize=True), GCNConv(4, 3)))
 median = seeded(lambda: Net(SAGEConv(6, 4, aggr="median"), GCNConv(4, 3)))
-several = seeded(lambda: Net(PNAConv(6, 4, ["mean", "std"], ["identity"], torch.tensor([1, 2, 3])), GCNConv(4, 3)))
+several = seeded(lambda: Net(PNAConv(6, 4, ["mean", "median"], ["identity"], torch.tensor([1, 2, 3])), GCNConv(4, 3)))
 edged = seeded(lambda: Net(GATConv(6, 4, edge_dim=2), GCNConv(4, 3)))
 classes = seeded(lambda: Net(SAGEConv(6, 4), SAGEConv(4, 5)))
 narrow = seeded(lambda: Net(SAGEConv(9, 4), SAGEConv(4, 3)))
@@ -196,7 +196,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "gates": (model("gated"), "not supported; use a layer without gates, such as GraphConv or GATv2Conv"),
     "a norm of rows": (model("unit"), "layer first (SAGEConv): a norm of rows"),
     "a median": (model("median"), "layer first (SAGEConv): "),
-    "PNA": (model("several"), "layer first (PNAConv): "),
+    "a median of several": (model("several"), "layer first (PNAConv): "),
     "features of edges": (model("attributed"), "the data has no edge_attr"),
     "edges of a layer": (model("edged", "--dataset", "wide.npz"), "features of edges are not supported"),
     "other classes": (model("classes"), "5 numbers for each row, but g has 3 classes"),

@@ -70,7 +70,9 @@ def test_a_model_is_proven_and_quantised(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["GINConv", "GATConv", "TransformerConv", "EdgeConv", "GAT, pooled", "edge weights"])
+@pytest.mark.parametrize(
+    "name", ["GINConv", "GATConv", "TransformerConv", "EdgeConv", "PNAConv", "GAT, pooled", "edge weights"]
+)
 def test_in_hardware(name: str, tmp_path) -> None:
     """C++ and RTL give the integers, and the RTL takes the cycles that are predicted."""
     torch.manual_seed(3)

@@ -33,7 +33,7 @@ def affine(call: Call, one: Any) -> Affine:
     kinds = {
         "Lowered": "an exponential", "Total": "a sum of exponentials", "Weights": "a softmax over neighbours",
         "Weighted": "messages with attention", "Product": "the product of two values that depend on features",
-        "Pile": "values that are stacked", "Final": "a softmax of classes",
+        "Mask": "a comparison", "Pile": "values that are stacked", "Final": "a softmax of classes",
     }  # fmt: skip
     raise call.refused(f"{kinds[type(one).__name__]} meets {call.name}, which is not supported")
 

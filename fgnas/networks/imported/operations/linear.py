@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from torch import Tensor
 
 from fgnas.networks.imported.expressions import Affine
-from fgnas.networks.imported.nodes import Reals
+from fgnas.networks.imported.nodes import Function, Reals
 from fgnas.networks.imported.operations.common import affine, is_symbol, reals, viewed
+from fgnas.networks.imported.operations.functions import followed
 from fgnas.networks.imported.symbols import Call, Lowered, Peak, Product, Symbol, Total, Weighted, Weights, operation
 
 
@@ -92,6 +93,8 @@ def _together(call: Call, a: Any, b: Any) -> Symbol:
         if weights.shape != (*weights.shape[:1], *[1] * (len(weights.shape) - 1)) and heads != 1:
             raise call.refused("a softmax over neighbours meets columns that are not those of its heads")
         return Weighted(weights, viewed(affine(call, value), call.shape, call.place))
+    if a is b:
+        return followed(call, a, Function("square", np.square))
     return Product(widened(call, affine(call, a)), widened(call, affine(call, b)))
 
 

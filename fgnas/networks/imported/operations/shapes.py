@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ def repeated(call: Call) -> Symbol:
     return Weights(x.peak, x.shape) if isinstance(x, Weights) else widened(call, affine(call, x))
 
 
+@operation("repeat")
+def tiled(call: Call) -> Symbol:
+    """Columns that are repeated as a whole, dimension by dimension."""
+    one, (rows, *times) = affine(call, call.given[0]), call.given[1]
+    if rows != 1 or len(times) != len(one.shape):
+        raise call.refused("rows that are repeated are not supported")
+    return columns_of(call, one, np.tile(np.arange(one.columns).reshape(one.shape), times).ravel(), call.shape)
+
+
 @operation("cat")
 def beside(call: Call) -> Symbol:
     """Columns side by side."""
@@ -54,6 +64,11 @@ def beside(call: Call) -> Symbol:
     place = dimension(dim, each[0])
     if place == 0:
         raise call.refused("rows of several tensors, one below the other, are not supported")
+    return _beside(call, each, place)
+
+
+def _beside(call: Call, each: Sequence[Affine], place: int) -> Affine:
+    """Tensors side by side in a dimension."""
     whole = np.empty(call.shape, np.int64)
     parts, first = [], 0
     for one in each:
@@ -71,12 +86,16 @@ def beside(call: Call) -> Symbol:
 
 @operation("stack")
 def piled(call: Call) -> Symbol:
-    """Tensors side by side in a new last dimension, whose largest or whose sum is taken."""
+    """Tensors side by side in a new dimension; of a new last one the largest or the sum may be taken."""
     tensors, dim = call.given[0], call.argument(1, "dim", 0)
     each = [affine(call, one) for one in tensors]
-    if dim % (len(each[0].shape) + 2) != len(each[0].shape) + 1:
-        raise call.refused("tensors that are stacked in another dimension than a new last one are not supported")
-    return Pile(tuple(each))
+    shape, place = each[0].shape, dim % (len(each[0].shape) + 2)
+    if place == len(shape) + 1:
+        return Pile(tuple(each))
+    if place == 0:
+        raise call.refused("rows of several tensors, one below the other, are not supported")
+    apart = (*shape[: place - 1], 1, *shape[place - 1 :])
+    return _beside(call, [viewed(one, apart, call.place) for one in each], place)
 
 
 @operation("slice", "select", "narrow")
