@@ -147,7 +147,8 @@ def written(array: CalledArray, home: Path, folder: Path) -> list[Path]:
 def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     shown = [one for one in record.values() if isinstance(one, dict) and "model" in one]
-    sizes = {"bits": BITS, "units": UNITS, "molecules": MOLECULES, "seed": SEED, "every": len(models())}
+    sizes = {"bits": BITS, "units": UNITS, "molecules": MOLECULES, "seed": SEED,
+             "every": len({one["model"] for one in shown})}  # fmt: skip
     return render(f"{NAME}.md", shown=shown, **sizes)
 
 
