@@ -149,7 +149,7 @@ def whole_name(name: str) -> str:
 def _counted(name: str) -> tuple[str, int | None]:
     """A reference without the number of graphs in a start, and that number."""
     own, found, count = name.rpartition(GRAPHS)
-    return (own, int(count)) if found else (name, None)
+    return (own, int(count)) if found and count.isdecimal() else (name, None)
 
 
 def load(name: str | os.PathLike[str]) -> GraphData:

@@ -90,6 +90,7 @@ def test_faults_are_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     for words, said in (
         (["search", "--dataset", "digits", "--graphs", "2"], "--graphs is for data of many graphs, and digits is one"),
         (["search", "--dataset", "esoll"], "did you mean esol?"),
+        (["search", "--dataset", "esol#graphs=two"], "unknown dataset 'esol#graphs=two'"),
         (["search", "--dataset", "values.npz", "--graphs", "0"], "--graphs"),
     ):
         assert main(words) == 2
