@@ -217,10 +217,11 @@ class _State:
 
 
 @kept_unless_large(32)
-def _training(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Csr]:
-    """The receptive field of the training nodes and its features, where layers keep these shares of the edges."""
+def _training(data: GraphData, rates: tuple[float, ...]) -> tuple[Field, Csr, Answers]:
+    """The receptive field of the training nodes, its features and what is wanted of them, where layers keep these
+    shares of the edges."""
     field = Field(data, np.flatnonzero(data.train), len(rates), rates=rates)
-    return field, Csr.of(field.features)
+    return field, Csr.of(field.features), answers_of(data, "train")
 
 
 def _gradient_of_all(
@@ -228,10 +229,10 @@ def _gradient_of_all(
     rng: np.random.Generator,
 ) -> Reals:  # fmt: skip
     """The gradient of the summed losses of some paths; those that see the same edges are one computation."""
-    wanted, found = answers_of(data, "train"), []
+    found = []
     for rates in dict.fromkeys(map(rates_of, paths)):
         own = [path for path in paths if rates_of(path) == rates]
-        found.append(_gradient(supernet, own, *_training(data, rates), wanted, recipe, rng))
+        found.append(_gradient(supernet, own, *_training(data, rates), recipe, rng))
     return functools.reduce(np.add, found)
 
 
