@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from array_random import QUICKER, version
 from common import Record
 from pages import render, write_page
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from pyg_models import models, settled
+from pyg_models import ATTRIBUTES, models, seen, settled
 
 from fgnas.backends.array import write_calls
 from fgnas.errors import UserError
@@ -35,9 +34,8 @@ from fgnas.hardware.array.engine import MOST_SHIFTS, Engine
 from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer import interpreter
-from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import given_of
-from fgnas.networks.imported.quantising import Seen, built, first_formats
+from fgnas.networks.imported.quantising import built, first_formats
 from fgnas.networks.imported.tracing import Given, reals_of, trace_module
 from fgnas.tasks.sources import load
 from fgnas.tools.calls import calls_of
@@ -55,9 +53,11 @@ def given_for(graph: str) -> Given:
     data = data if data.graph is None else data.part(np.flatnonzero(data.test)[:MOLECULES])
     given = given_of(data)
     random = torch.Generator().manual_seed(SEED)
-    weight = torch.rand(given.edge_index.shape[1], generator=random)
+    edges = given.edge_index.shape[1]
+    weight, features = torch.rand(edges, generator=random), torch.rand((edges, ATTRIBUTES), generator=random)
     batch = torch.zeros(len(given.x), dtype=torch.long) if given.batch is None else given.batch
-    return replace(given, edge_weight=weight, batch=batch)
+    own = features if given.edge_features is None else given.edge_features
+    return replace(given, edge_weight=weight, batch=batch, edge_features=own)
 
 
 def network(graph: str, name: str, given: Given) -> tuple[CalledArray, dict[str, Any]]:
@@ -65,19 +65,19 @@ def network(graph: str, name: str, given: Given) -> tuple[CalledArray, dict[str,
     torch.manual_seed(SEED)
     model = settled(models()[name](given.x.shape[1], OUTPUTS), SEED)
     traced = trace_module(model, given)
-    seen = Seen.of(fused(traced.output), sp.csr_matrix(given.x.double().numpy()))
+    one = seen(traced, given)
     own = reals_of(traced.result)
-    output = torch.from_numpy(seen.output)
+    output = torch.from_numpy(one.output)
     found = (output.log_softmax(1) if traced.finals else output).numpy()
-    quantised = built(seen, first_formats(seen, BITS), BITS)
+    quantised = built(one, first_formats(one, BITS), BITS)
     source = OperationNetwork(name, graph, Described("0" * 12, {}), quantised.integers, quantised.graphs,
                               given.edge_index.shape[1])  # fmt: skip
     halves = halves_of_operations(source)
     parts = parts_of(halves, TILES, most_rows(halves, UNITS))
     array = CalledArray(source, calls_engine(source, parts, UNITS, 128), parts, source.edges)
-    error = np.abs(quantised.values() - seen.output).max() / np.abs(seen.output).max()
+    error = np.abs(quantised.values() - one.output).max() / np.abs(one.output).max()
     return array, {"model": name, "graph": graph, "apart": float(np.abs(found - own).max() / np.abs(own).max()),
-                   "quantised": float(error), "operations": len(seen.nodes) - 1}  # fmt: skip
+                   "quantised": float(error), "operations": len(one.nodes) - 1}  # fmt: skip
 
 
 def together(engines: Sequence[Engine]) -> Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import nn
 from torch.nn import functional
@@ -16,6 +17,7 @@ from torch_geometric.nn import (
     GATv2Conv,
     GCNConv,
     GINConv,
+    GINEConv,
     GraphConv,
     JumpingKnowledge,
     PNAConv,
@@ -28,7 +30,9 @@ from torch_geometric.nn import (
     global_mean_pool,
 )
 
-from fgnas.networks.imported.tracing import Given
+from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.quantising import Seen
+from fgnas.networks.imported.tracing import Given, Traced
 
 
 def mlp(width: int, out: int) -> nn.Sequential:
@@ -71,6 +75,18 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     ),
 }
 """A layer from its widths, for each kind that is imported."""
+ATTRIBUTES = 3
+"""Features of an edge."""
+OF_EDGES: dict[str, Callable[[int, int], nn.Module]] = {
+    "GINEConv": lambda width, out: GINEConv(mlp(width, out), edge_dim=ATTRIBUTES),
+    "GATConv, edge_dim": lambda width, out: GATConv(width, out, 2, concat=False, edge_dim=ATTRIBUTES),
+    "GATv2Conv, edge_dim": lambda width, out: GATv2Conv(width, out, 2, concat=False, edge_dim=ATTRIBUTES),
+    "TransformerConv, edge_dim": lambda width, out: TransformerConv(width, out // 2, 2, edge_dim=ATTRIBUTES),
+    "PNAConv, edge_dim": lambda width, out: PNAConv(
+        width, out, ["mean", "max", "std"], ["identity", "amplification"], DEGREES, towers=2, edge_dim=ATTRIBUTES
+    ),
+}
+"""The same for layers that read the features of edges."""
 
 
 class Two(nn.Module):
@@ -128,6 +144,20 @@ class Weighted(nn.Module):
         return self.second(functional.silu(self.first(x, edge_index, edge_weight)), edge_index, edge_weight)
 
 
+class Attributed(nn.Module):
+    """Layers that read the features of edges, and a pool where nodes belong to graphs."""
+
+    def __init__(self, layer: Callable[[int, int], nn.Module], width: int, out: int, hidden: int = 8) -> None:
+        super().__init__()
+        self.first, self.second = layer(width, hidden), layer(hidden, hidden)
+        self.head = nn.Linear(hidden, out)
+
+    def forward(self, x, edge_index, edge_attr, batch=None):
+        x = functional.relu(self.first(x, edge_index, edge_attr=edge_attr))
+        x = self.second(x, edge_index, edge_attr=edge_attr)
+        return self.head(x if batch is None else global_mean_pool(x, batch))
+
+
 MIXED: dict[str, Callable[[int, int], nn.Module]] = {
     "one layer": GCNConv,
     "six layers, concatenated": lambda width, out: Deep(width, out, 6),
@@ -136,6 +166,7 @@ MIXED: dict[str, Callable[[int, int], nn.Module]] = {
     "GIN, pooled": lambda width, out: Pooled(LAYERS["GINConv"], width, out),
     "GCN, pooled": lambda width, out: Pooled(GCNConv, width, out),
     "GAT, pooled": lambda width, out: Pooled(LAYERS["GATConv"], width, out),
+    **{name: lambda width, out, layer=layer: Attributed(layer, width, out) for name, layer in OF_EDGES.items()},
 }
 """Whole models from their widths."""
 
@@ -157,12 +188,19 @@ def settled(model: nn.Module, seed: int) -> nn.Module:
     return model.eval()
 
 
+def seen(traced: Traced, given: Given) -> Seen:
+    """A model's nodes with their values on the arguments that it ran on."""
+    features = given.with_edges if traced.edges else sp.csr_matrix(given.x.double().numpy())
+    return Seen.of(fused(traced.output), features)
+
+
 def random_given(seed: int, nodes: int = 24, edges: int = 60, width: int = 12, graphs: int = 4) -> Given:
-    """A random graph with weights, whose last two nodes have no edges, and nodes that belong to graphs."""
+    """A random graph with weights and features of edges, whose last two nodes have no edges; nodes belong to graphs."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, nodes - 2, (2, edges))
     batch = np.sort(np.concatenate([np.arange(graphs), rng.integers(0, graphs, nodes - graphs)]))
     return Given(
         torch.from_numpy(rng.random((nodes, width)).astype(np.float32)), torch.from_numpy(ends),
         torch.from_numpy(rng.random(edges).astype(np.float32)), torch.from_numpy(batch),
+        torch.from_numpy(rng.random((edges, ATTRIBUTES)).astype(np.float32)),
     )  # fmt: skip

@@ -35,6 +35,7 @@ class Collection:
         kind: of the targets.
         train, val, test: [rows] masks.
         nodes: the same data as designs take it, where they do.
+        edge_features: [E, A], or None.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Collection:
     val: Bools
     test: Bools
     nodes: GraphData | None = None
+    edge_features: NDArray[np.float32] | None = None
 
     @property
     def rows(self) -> int:
@@ -69,7 +71,7 @@ class Collection:
             return self.nodes.fingerprint
         parts = [self.features.indptr, self.features.indices, self.features.data, self.edge_index, self.targets,
                  self.train, self.val, self.test]  # fmt: skip
-        parts += [one for one in (self.edge_weight, self.graph) if one is not None]
+        parts += [one for one in (self.edge_weight, self.graph, self.edge_features) if one is not None]
         return fingerprint_of(parts)
 
     def part(self, rows: Ints) -> Collection:
@@ -88,6 +90,7 @@ class Collection:
             edge_weight=None if self.edge_weight is None else self.edge_weight[edges],
             graph=place[self.graph[order]], targets=self.targets[rows], train=self.train[rows], val=self.val[rows],
             test=self.test[rows],
+            edge_features=None if self.edge_features is None else self.edge_features[edges],
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""MoleculeNet's molecules as graphs: read from their raw files by RDKit, with the features that PyG gives atoms.
+"""MoleculeNet's molecules as graphs: raw files that RDKit reads, with the features that PyG gives atoms and bonds.
 
 Molecules are divided by their scaffolds (Bemis and Murcko), as DeepChem does: sets of molecules with one scaffold, the
 largest first, fill the training part up to 80 %, then the validation part up to 90 %; the rest tests.
@@ -58,7 +58,7 @@ def molecules(name: str) -> Collection:
     train, val, test = (found["part"] == place for place in range(3))
     return Collection(
         name, name, sp.csr_matrix(found["x"].astype(np.float32)), found["edge_index"], None, found["graph"],
-        found["targets"], source.kind, train, val, test,
+        found["targets"], source.kind, train, val, test, edge_features=found["edge_attr"].astype(np.float32),
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def _home() -> Path:
 def _cache(name: str, path: Path) -> Path:
     """Where the graphs of a raw file are kept, by its content."""
     digest = fingerprint_of([np.frombuffer(path.read_bytes(), np.uint8)])
-    return _home() / f"{name}-{digest}.npz"
+    return _home() / f"{name}-bonds-{digest}.npz"
 
 
 def _write(cache: Path, content: dict[str, Any]) -> None:
@@ -112,6 +112,7 @@ def _read(path: Path, source: Source) -> dict[str, NDArray[Any]]:
     return {
         "x": np.concatenate([graph.x.numpy() for _, graph in kept]).astype(np.int64),
         "edge_index": np.concatenate(edges, axis=1).astype(np.int64),
+        "edge_attr": np.concatenate([graph.edge_attr.numpy() for _, graph in kept]).astype(np.int64),
         "graph": np.repeat(np.arange(len(kept)), sizes),
         "targets": np.array([[float(row[one] or "nan") for one in source.targets] for row, _ in kept]),
         "part": parts_by_scaffold([row[source.molecule].strip() for row, _ in kept]),

@@ -15,8 +15,8 @@ from fgnas.tasks import files, molecules, nodes, tudata
 from fgnas.tasks.collection import Collection, Kind, Reals, of_nodes
 from fgnas.tasks.files import MASKS, Split
 
-WEIGHTS = ("edge_weight", "edge_attr")
-"""Fields of a file that may be the weights of edges, one number each."""
+OF_EDGES = ("edge_weight", "edge_attr")
+"""Fields of a file about edges: weights, one number each, and features, which are weights where they are one number."""
 GRAPHS = ("graph", "batch")
 """Fields of a file that name the graph of each node."""
 
@@ -37,39 +37,55 @@ def load(name: str) -> Collection:
     if name.startswith(nodes.UNDIVIDED):
         folder, fields = tudata.fields_of(nodes.without_options(name))
         divided = name if nodes.split_of(name) else nodes.reference(name, tudata.SPLIT)
-        return _of_graphs(divided, folder, fields, None)
+        return _of_graphs(divided, folder, fields)
     path = nodes.path_of(name)
     if path is None:
         if name not in nodes.NAMES:
             raise nodes.unknown(name, KNOWN)
         return of_nodes(nodes.load(name))
     fields = files.fields_of(path)
-    weighted = next((one for one in WEIGHTS if fields.get(one) is not None), None)
-    weight = None if weighted is None else _weights(path, weighted, fields)
-    plain = {key: value for key, value in fields.items() if key not in WEIGHTS}
+    plain = {key: value for key, value in fields.items() if key not in OF_EDGES}
     if any(fields.get(one) is not None for one in GRAPHS):
-        return _of_graphs(name, path, plain, weight)
-    if weight is None:
+        return _of_graphs(name, path, fields)
+    if all(fields.get(one) is None for one in OF_EDGES):
         return of_nodes(nodes.load(name))
+    weight, features = _of_edges(path, fields)
     found = files.checked(path, plain)
     data = of_nodes(nodes.of_content(name, found))
-    return replace(data, edge_index=found.edge_index, edge_weight=weight, nodes=None)
+    return replace(data, edge_index=found.edge_index, edge_weight=weight, nodes=None, edge_features=features)
 
 
-def _weights(path: Path, name: str, fields: dict[str, Any]) -> NDArray[np.float32]:
-    """[E] the weights of edges. Raises UserError where they are none."""
+Floats = NDArray[np.float32]
+
+
+def _of_edges(path: Path, fields: dict[str, Any]) -> tuple[Floats | None, Floats | None]:
+    """[E] the weights of edges, and [E, A] their features. Raises UserError with the first fault."""
+    found = {name: _numbers(path, name, fields) for name in OF_EDGES if fields.get(name) is not None}
+    weight, features = (found.get(name) for name in OF_EDGES)
+    if weight is not None and weight.shape[1] > 1:
+        raise UserError(f"{path}: edge_weight has {weight.shape[1]} numbers for each edge, not one: features of edges "
+                        f"are edge_attr")  # fmt: skip
+    if weight is None and features is not None and features.shape[1] == 1:
+        weight, features = features, None
+    return None if weight is None else weight[:, 0], features
+
+
+def _numbers(path: Path, name: str, fields: dict[str, Any]) -> Floats:
+    """[E, columns] numbers of edges. Raises UserError where they are none."""
     value, edges = fields[name], np.shape(fields.get("edge_index", ((), ())))[-1]
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub" or value.size != edges:
-        raise UserError(f"{path}: {name} has the shape {list(np.shape(value))}, not one number for each of the {edges} "
-                        f"edges: features of edges are not supported")  # fmt: skip
-    found = value.astype(np.float32).ravel()
+    numbers = isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and value.ndim in (1, 2)
+    if not numbers or len(value) != edges or not np.size(value):
+        raise UserError(f"{path}: {name} has the shape {list(np.shape(value))}, not a number, or several, for each of "
+                        f"the {edges} edges")  # fmt: skip
+    found: Floats = value.astype(np.float32).reshape(edges, -1)
     if not np.isfinite(found).all():
         raise UserError(f"{path}: {name} has numbers that are not finite")
     return found
 
 
-def _of_graphs(name: str, path: Path, fields: dict[str, Any], weight: NDArray[np.float32] | None) -> Collection:
+def _of_graphs(name: str, path: Path, fields: dict[str, Any]) -> Collection:
     """Graphs with targets of their own. Raises UserError with the first fault."""
+    weight, of_edges = _of_edges(path, fields)
     try:
         features, edges = files.features_of(fields.get("x")), fields.get("edge_index")
         edge_index = files.edges_of(edges, features.shape[0])
@@ -81,7 +97,7 @@ def _of_graphs(name: str, path: Path, fields: dict[str, Any], weight: NDArray[np
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     return Collection(name, nodes.label_of(name), sp.csr_matrix(features), edge_index, weight, graph, targets, kind,
-                      train, val, test)  # fmt: skip
+                      train, val, test, edge_features=of_edges)  # fmt: skip
 
 
 def _graph(value: Any, count: int) -> NDArray[np.int64]:

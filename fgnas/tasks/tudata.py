@@ -1,6 +1,6 @@
 """Data sets of the TU Dortmund collection (Morris et al., 2020) by name, from their raw files as PyG reads them.
 
-A node's features are its labels, one-hot, as PyG's `TUDataset` has them by default.
+Features of nodes and of edges are their labels, one-hot, as PyG's `TUDataset` has them by default.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def fields_of(name: str) -> tuple[Path, dict[str, Any]]:
     if not sizes["num_node_labels"]:
         raise UserError(f"{name} has no labels of nodes, and so no features: save its graphs with features of your own")
     data.x = data.x[:, sizes["num_node_attributes"] :]
-    data.edge_attr = None
+    labels = None if data.edge_attr is None else data.edge_attr[:, sizes["num_edge_attributes"] :]
+    data.edge_attr = labels if labels is not None and labels.shape[1] > 1 else None  # one label says nothing
+    if data.edge_attr is None:
+        slices.pop("edge_attr", None)
     return folder, graphs_of(folder, data, slices)
 
 

@@ -11,7 +11,7 @@ from arrays import SCORES_OF_ALL_KINDS, few_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from point_clouds import integers_of, tied_clouds
-from pyg_models import models, random_given, settled
+from pyg_models import models, random_given, seen, settled
 from support import random_design, random_graph, random_network
 
 import fgnas
@@ -30,8 +30,7 @@ from fgnas.hardware.integer.operation import Operation
 from fgnas.hardware.integer.positions import Positions
 from fgnas.hardware.integer.rescale import Rescale
 from fgnas.networks import scaled
-from fgnas.networks.imported.fusing import fused
-from fgnas.networks.imported.quantising import Seen, built, first_formats
+from fgnas.networks.imported.quantising import built, first_formats
 from fgnas.networks.imported.tracing import trace_module
 from fgnas.networks.points.operations import LARGEST_WIDTH, TAILS
 from fgnas.networks.points.work import Cloud, widest
@@ -134,9 +133,8 @@ def test_models_of_pyg(name: str) -> None:
     torch.manual_seed(0)
     drawn = random_given(1)
     traced = trace_module(settled(models()[name](12, 4), 2), drawn)
-
-    seen = Seen.of(fused(traced.output), sp.csr_matrix(drawn.x.double().numpy()))
-    network = built(seen, first_formats(seen, 10), 10)
+    one = seen(traced, drawn)
+    network = built(one, first_formats(one, 10), 10)
     check(network.integers, network.graphs)
 
 

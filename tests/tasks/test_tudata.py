@@ -14,7 +14,7 @@ from fgnas.tasks import nodes, sources
 GRAPHS, NODES = 20, 3
 
 
-def write(folder: Path, name: str = "RINGS", labels: bool = True) -> Path:
+def write(folder: Path, name: str = "RINGS", labels: bool = True, kinds: int = 2) -> Path:
     """Triangles with two classes, in the collection's files, which count from 1."""
     raw = folder / "TUDataset" / name / "raw"
     raw.mkdir(parents=True)
@@ -24,6 +24,7 @@ def write(folder: Path, name: str = "RINGS", labels: bool = True) -> Path:
     (raw / f"{name}_A.txt").write_text("".join(f"{a}, {b}\n" for a, b in pairs))
     (raw / f"{name}_graph_indicator.txt").write_text("".join(f"{one // NODES + 1}\n" for one in first))
     (raw / f"{name}_graph_labels.txt").write_text("".join(f"{1 - 2 * (one % 2)}\n" for one in range(GRAPHS)))
+    (raw / f"{name}_edge_labels.txt").write_text("".join(f"{one % kinds}\n" for one in range(len(pairs))))
     if labels:
         (raw / f"{name}_node_labels.txt").write_text("".join(f"{one % NODES + 4}\n" for one in first))
     return raw
@@ -40,11 +41,20 @@ def test_a_data_set_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(data.features.toarray(), np.concatenate([one.x.numpy() for one in own]))
     np.testing.assert_array_equal(data.targets[:, 0], [int(one.y) for one in own])
     assert data.edge_index.shape[1] == sum(one.num_edges for one in own)
+    np.testing.assert_array_equal(data.edge_features, np.concatenate([one.edge_attr.numpy() for one in own]))
     other = sources.load(nodes.reference("tu:RINGS", "50/25/25:3"))
     assert int(other.train.sum()) == 10 and other.name == "tu:RINGS#split=50/25/25:3"
     saved = sources.load(nodes.reference(own.processed_paths[0], "50/25/25:3"))
     np.testing.assert_array_equal(saved.targets, other.targets)
     np.testing.assert_array_equal(saved.edge_index, other.edge_index)
+    np.testing.assert_array_equal(saved.edge_features, other.edge_features)
+
+
+def test_a_single_label_of_edges_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, kinds=1)
+    monkeypatch.setenv("FGNAS_DATA_ROOT", str(tmp_path))
+    data = sources.load("tu:RINGS")
+    assert data.edge_weight is None and data.edge_features is None
 
 
 def test_what_is_missing_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fgnas.networks.imported.nodes import Ints, Matrix, Merge, Node, Reals, Spread
+from fgnas.networks.imported.nodes import Input, Ints, Matrix, Merge, Node, Reals, Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +111,12 @@ class Workshop:
     def of_node(self, node: Node, shape: tuple[int, ...] | None = None) -> Affine:
         """A node as a tensor."""
         return Affine(node.place, node.rows, shape or (node.columns,), (Term(node),), node=node)
+
+    def corner(self, one: Affine, first: tuple[int, int], shape: tuple[int, int]) -> Affine:
+        """So many rows and columns of a tensor, from a first row and column on."""
+        rows, columns = (np.arange(at, at + count) for at, count in zip(first, shape, strict=True))
+        found = self.left(one, self.choice(rows, one.rows), "")  # a part of what is given belongs to no module
+        return self.right(found, np.eye(one.columns)[:, columns], shape[1:], one.place)
 
     def made(self, one: Affine) -> Node:
         """The node of a tensor."""
@@ -220,7 +226,7 @@ class Workshop:
         matrix = term.matrix
         if not term.chain or matrix is None or matrix.ndim == 1 or matrix.shape[1] <= matrix.shape[0]:
             return term
-        if term.chain[0].shape[0] > term.node.rows:
+        if term.chain[0].shape[0] > term.node.rows or (isinstance(term.node, Input) and _is_part(term.chain)):
             return term
         node = term.node
         for one in reversed(term.chain):
@@ -256,6 +262,13 @@ class Workshop:
             return given[0]
         key = ("spread", tuple(nodes), id(matrix), _key(bias))
         return self.node(key, lambda: found, (given, matrix))
+
+
+def _is_part(chain: tuple[Matrix, ...]) -> bool:
+    """Whether rows are chosen alone, none twice: a product in front of it reads stored numbers, few of each row."""
+    (first, *others) = chain
+    return (not others and first.nnz == first.shape[0] == len(np.unique(first.indices))
+            and bool((first.data == 1).all()))  # fmt: skip
 
 
 def _key(bias: Reals | None) -> bytes:

@@ -77,11 +77,11 @@ class Imported:
 
 
 def given_of(data: Collection) -> Given:
-    """The data as arguments for a model: tensors of features, edges, weights and graphs."""
-    weight, graph = data.edge_weight, data.graph
+    """The data as arguments for a model: tensors of features, edges, weights, graphs and features of edges."""
+    further = (data.edge_weight, data.graph, data.edge_features)
     return Given(
         torch.from_numpy(data.features.toarray()), torch.from_numpy(data.edge_index),
-        None if weight is None else torch.from_numpy(weight), None if graph is None else torch.from_numpy(graph),
+        *(None if one is None else torch.from_numpy(one) for one in further),
     )  # fmt: skip
 
 
@@ -207,10 +207,12 @@ def _parts(run: Run, data: Collection, rows: Ints) -> Iterator[tuple[Ints, Seen,
 
 def proven(run: Run, data: Collection) -> tuple[Traced, Seen, float]:
     """A model's run, its nodes, and how far these are from its own results. Raises UserError where they are not its."""
-    traced = run(given_of(data))
+    given = given_of(data)
+    traced = run(given)
     own = reals_of(traced.result)
     _check_shape(list(traced.result.shape), own, data)
-    seen = Seen.of(fused(traced.output), sp.csr_matrix(data.features, dtype=np.float64))
+    features = given.with_edges if traced.edges else data.features
+    seen = Seen.of(fused(traced.output), sp.csr_matrix(features, dtype=np.float64))
     apart = _apart(seen.output, own, traced.finals)
     if not apart < TOLERANCE:
         raise UserError(f"the model does more than was seen while it ran: its results differ by {apart:.1%} from those "

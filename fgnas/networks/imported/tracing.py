@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -22,7 +24,7 @@ from torch_geometric.data import Data
 from fgnas.errors import UserError
 from fgnas.networks.imported import operations as families
 from fgnas.networks.imported.expressions import Affine, Workshop
-from fgnas.networks.imported.nodes import Input, Node, Reals
+from fgnas.networks.imported.nodes import Input, Matrix, Node, Reals, ordered
 from fgnas.networks.imported.operations import functions, linear, rows, shapes
 from fgnas.networks.imported.operations.common import affine
 from fgnas.networks.imported.symbols import TABLE, Call, Final, Symbol
@@ -65,12 +67,27 @@ class Given:
 
     Attributes:
         x: [N, F]. edge_index: [2, E]. edge_weight: [E], or None. batch: [N] the graph of each node, or None.
+        edge_features: [E, A], or None.
     """
 
     x: Tensor
     edge_index: Tensor
     edge_weight: Tensor | None = None
     batch: Tensor | None = None
+    edge_features: Tensor | None = None
+
+    @property
+    def by_name(self) -> dict[str, Tensor | None]:
+        """The arguments by the names that models use; weights of edges may be their only features."""
+        edge_attr = self.edge_weight if self.edge_features is None else self.edge_features
+        return {"x": self.x, "edge_index": self.edge_index, "edge_weight": self.edge_weight, "edge_attr": edge_attr,
+                "batch": self.batch}  # fmt: skip
+
+    @property
+    def with_edges(self) -> Matrix:
+        """[N + E, F + A] the features of nodes, and below them those of edges in columns of their own."""
+        parts = (self.x, self.edge_features)
+        return sp.block_diag([one.double().numpy() for one in parts if one is not None], format="csr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,24 +98,45 @@ class Traced:
         output: the node of its results. result: [rows, columns] the results themselves.
         finals: whether a softmax of classes ends it.
         places: the modules that ran, in order, with the class of each.
+        edges: whether its input is that of `Given.with_edges`.
     """
 
     output: Node
     result: Tensor
     finals: bool
     places: dict[str, str] = field(default_factory=dict)
+    edges: bool = False
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps what every tensor is that depends on features."""
+    """Keeps what every tensor is that depends on features.
 
-    def __init__(self, x: Tensor) -> None:
+    With `edges` its input is that of `Given.with_edges`; else the features of edges are one of their own.
+    """
+
+    def __init__(self, given: Given, edges: bool = False) -> None:
         super().__init__()
         self.workshop = Workshop()
         self.where = "the model"
-        self.input: Node = Input("the features", *x.shape)
-        first = self.workshop.of_node(self.input)
-        self.known: dict[int, tuple[Tensor, Symbol]] = {id(x): (x, first)}
+        self.width = given.x.shape[1]
+        self.known: dict[int, tuple[Tensor, Symbol]] = {}
+        parts = [one for one in (given.x, given.edge_features) if one is not None]
+        if edges:
+            whole = Input("the features", *np.sum([one.shape for one in parts], axis=0).tolist())
+            self.inputs: list[Node] = [whole] * len(parts)
+        else:
+            self.inputs = [Input("the features", *one.shape) for one in parts]
+        rows = columns = 0
+        for one, node in zip(parts, self.inputs, strict=True):
+            found = self.workshop.of_node(node)
+            if edges:
+                found = self.workshop.corner(found, (rows, columns), (one.shape[0], one.shape[1]))
+                rows, columns = rows + one.shape[0], columns + one.shape[1]
+            self.known[id(one)] = (one, found)
+
+    def reads_edges(self, last: Node) -> bool:
+        """Whether a value depends on the features of edges, which are an input of their own."""
+        return len(self.inputs) > 1 and any(one is self.inputs[1] for one in ordered(last))
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -146,17 +184,22 @@ class Recorder(TorchDispatchMode):
 
 
 @torch.no_grad()
-def trace_module(model: nn.Module, given: Given) -> Traced:
-    """Run a module. Raises UserError with the name of the module that cannot be imported."""
+def trace_module(model: nn.Module, given: Given, edges: bool = False) -> Traced:
+    """Run a module; once more with the features of edges as part of its input, where it reads these.
+
+    Raises UserError with the name of the module that cannot be imported.
+    """
     model = copy.deepcopy(model).cpu().float().eval()
-    recorder, places, stack = Recorder(given.x), dict[str, str](), list[tuple[str, nn.Module]]()
+    recorder, places, stack = Recorder(given, edges), dict[str, str](), list[tuple[str, nn.Module]]()
     for name, module in model.named_modules():
         if name:
             module.register_forward_pre_hook(_entering(name, stack, recorder, places))
             module.register_forward_hook(_leaving(stack, recorder, places))
     result = _run(recorder, lambda: model(*_arguments(model, given)))
     node, ends = recorder.of(result)
-    return Traced(node, result, ends, places)
+    if not edges and recorder.reads_edges(node):
+        return trace_module(model, given, edges=True)
+    return Traced(node, result, ends, places, edges)
 
 
 def _entering(
@@ -201,8 +244,7 @@ def _is_layer(module: str, name: str) -> bool:
 def _arguments(model: nn.Module, given: Given) -> tuple[Any, ...]:
     """The arguments of `forward`, chosen by the names of its parameters; a single required parameter of
     another name gets a PyG `Data`."""
-    by_name = {"x": given.x, "edge_index": given.edge_index, "edge_weight": given.edge_weight,
-               "edge_attr": given.edge_weight, "batch": given.batch}  # fmt: skip
+    by_name = given.by_name
     parameters = [
         one for one in inspect.signature(model.forward).parameters.values()
         if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
@@ -210,17 +252,20 @@ def _arguments(model: nn.Module, given: Given) -> tuple[Any, ...]:
     needed = [one for one in parameters if one.default is one.empty]
     if len(needed) == 1 and needed[0].name not in by_name:
         return (Data(**{name: value for name, value in by_name.items() if value is not None}),)
-    return _named(parameters, by_name)
+    # Weights are no features: a layer that takes features if there are some does not take these.
+    takes = given.edge_features is not None and getattr(model, "edge_dim", 0) is not None
+    return _named(parameters, by_name, by_name if takes else {**by_name, "edge_attr": None})
 
 
-def _named(parameters: Sequence[inspect.Parameter], by_name: Mapping[str, Any]) -> tuple[Any, ...]:
+def _named(
+    parameters: Sequence[inspect.Parameter], by_name: Mapping[str, Any], optional: Mapping[str, Any]
+) -> tuple[Any, ...]:
     """Arguments by name, up to the last that is needed or given; others get their defaults."""
     found, unnamed = list[Any](), iter(("x", "edge_index"))
     for one in parameters:
         usual = next(unnamed, None)
         name = one.name if one.name in by_name else usual if one.default is one.empty else None
-        # Weights of edges are their only feature; a layer that takes others if it can does not take these.
-        value = by_name.get(name) if name and not (name == "edge_attr" and one.default is not one.empty) else None
+        value = (by_name if one.default is one.empty else optional).get(name) if name else None
         if value is None and one.default is one.empty:
             fix = {"batch": "the data has no graphs: give data whose nodes belong to graphs",
                    "edge_weight": "the data has no edge_weight", "edge_attr": "the data has no edge_attr"}  # fmt: skip
@@ -242,9 +287,9 @@ def _run(recorder: Recorder, run: Callable[[], Any]) -> Tensor:
         if "Guard failed" in reason:
             raise UserError(f"the exported program takes other shapes ({reason[:200]}): export it on this data, or "
                             f"with dynamic shapes") from None  # fmt: skip
-        if (taken := _width_taken(reason, recorder.input.columns)) is not None:
+        if (taken := _width_taken(reason, recorder.width)) is not None:
             raise UserError(f"{recorder.where} does not run on this data: it takes {taken:,} features, and the data "
-                            f"has {recorder.input.columns:,}; give the data that the model was trained on with "
+                            f"has {recorder.width:,}; give the data that the model was trained on with "
                             f"--dataset (by default digits)") from None  # fmt: skip
         why = f"{type(error).__name__}: {reason[:300]}"
         raise UserError(f"{recorder.where} does not run on this data ({why})") from None
@@ -269,9 +314,9 @@ def _width_taken(reason: str, width: int) -> int | None:
 
 
 @torch.no_grad()
-def trace_program(program: Any, given: Given) -> Traced:
-    """Run an exported program."""
-    recorder, places = Recorder(given.x), dict[str, str]()
+def trace_program(program: Any, given: Given, edges: bool = False) -> Traced:
+    """Run an exported program, as `trace_module` does a module."""
+    recorder, places = Recorder(given, edges), dict[str, str]()
     module = program.module()
 
     class Interpreter(torch.fx.Interpreter):
@@ -280,11 +325,21 @@ def trace_program(program: Any, given: Given) -> Traced:
             recorder.where = _exported_place(stack, places)
             return super().run_node(n)
 
-    several = (given.x, given.edge_index, *(one for one in (given.edge_weight, given.batch) if one is not None))
-    wanted = sum(node.op == "placeholder" for node in module.graph.nodes)
-    result = _run(recorder, lambda: Interpreter(module).run(*several[:wanted]))
+    names = [str(node.target) for node in module.graph.nodes if node.op == "placeholder"]
+    result = _run(recorder, lambda: Interpreter(module).run(*_in_place(names, given)))
     node, ends = recorder.of(result)
-    return Traced(node, result, ends, places)
+    if not edges and recorder.reads_edges(node):
+        return trace_program(program, given, edges=True)
+    return Traced(node, result, ends, places, edges)
+
+
+def _in_place(names: Sequence[str], given: Given) -> list[Tensor]:
+    """The arguments of an exported program: those that its inputs name; the others get what is left, in the usual
+    order, but no features of edges."""
+    by_name = {name: one for name, one in given.by_name.items() if one is not None}
+    left = iter([name for name in by_name if name not in (*names, "edge_attr")])
+    taken = [name if name in by_name else next(left, None) for name in names]
+    return [by_name[name] for name in taken if name is not None]
 
 
 def _exported_place(stack: Sequence[tuple[str, str]], places: dict[str, str]) -> str:

@@ -35,6 +35,10 @@ class Normed(Net):
     def forward(self, x, edge_index):
         return self.second(self.first(x), edge_index)
 
+class Edged(Net):
+    def forward(self, x, edge_index, edge_attr):
+        return self.second(self.first(x, edge_index, edge_attr), edge_index)
+
 class Pooled(nn.Module):
     def __init__(self):
         super().__init__()
@@ -100,7 +104,7 @@ paired = seeded(lambda: Net(SAGEConv(6, 4), GCNConv(4, 3), PairNorm()))
 unit = seeded(lambda: Net(SAGEConv(6, 4, normalize=True), GCNConv(4, 3)))
 median = seeded(lambda: Net(SAGEConv(6, 4, aggr="median"), GCNConv(4, 3)))
 several = seeded(lambda: Net(PNAConv(6, 4, ["mean", "median"], ["identity"], torch.tensor([1, 2, 3])), GCNConv(4, 3)))
-edged = seeded(lambda: Net(GATConv(6, 4, edge_dim=2), GCNConv(4, 3)))
+edged = seeded(lambda: Edged(GATConv(6, 4, edge_dim=2), GCNConv(4, 3)))
 classes = seeded(lambda: Net(SAGEConv(6, 4), SAGEConv(4, 5)))
 narrow = seeded(lambda: Net(SAGEConv(9, 4), SAGEConv(4, 3)))
 wide = seeded(lambda: Normed(nn.BatchNorm1d(9), SAGEConv(9, 3)))
@@ -126,6 +130,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plain = {"x": x, "edge_index": edges, "y": y, **masks}
     np.savez(folder / "g.npz", **plain)
     np.savez(folder / "wide.npz", **plain, edge_attr=rng.random((2 * NODES, 3)))
+    np.savez(folder / "some.npz", **plain, edge_attr=rng.random((3, 3)))
+    np.savez(folder / "several.npz", **plain, edge_weight=rng.random((2 * NODES, 3)))
     np.savez(folder / "nan.npz", **plain, edge_weight=np.full(2 * NODES, np.nan))
     graph = np.repeat(np.arange(6), 4)
     inside = (graph[:, None] == graph[None]).nonzero()
@@ -198,7 +204,9 @@ CASES: dict[str, tuple[list[str], str]] = {
     "a median": (model("median"), "layer first (SAGEConv): "),
     "a median of several": (model("several"), "layer first (PNAConv): "),
     "features of edges": (model("attributed"), "the data has no edge_attr"),
-    "edges of a layer": (model("edged", "--dataset", "wide.npz"), "features of edges are not supported"),
+    "other features of edges": (model("edged", "--dataset", "wide.npz"), "layer first (GATConv) does not run on this"),
+    "features of some edges": (model("good", "--dataset", "some.npz"), "edge_attr has the shape [3, 3], not a number"),
+    "several weights": (model("good", "--dataset", "several.npz"), "edge_weight has 3 numbers for each edge, not one"),
     "other classes": (model("classes"), "5 numbers for each row, but g has 3 classes"),
     "other features": (model("narrow"), "does not run on this data: it takes 9 features, and the data has 6; give the"),
     "other features of a norm": (model("wide"), "layer first (BatchNorm1d) does not run on this data: it takes 9"),

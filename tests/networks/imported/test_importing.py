@@ -1,12 +1,13 @@
 """From a model to a project: the command line, its files, graphs of molecules, and weights of edges."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pyg_models import Pooled, Two, Weighted, settled
+from pyg_models import ATTRIBUTES, OF_EDGES, Attributed, Pooled, Two, Weighted, settled
 from torch import nn
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, global_add_pool, global_mean_pool
@@ -152,6 +153,69 @@ def test_weights_of_edges_are_coefficients(tmp_path: Path) -> None:
     assert np.abs(results[0] - results[1]).max() > 0.01
 
 
+def bonded(place: int) -> Data:
+    """A ring whose edges have features, and a target that depends on them."""
+    one = ring(3 + place % 10, 0.0)
+    features = torch.from_numpy(np.random.default_rng(place).random((len(one.x), ATTRIBUTES)).astype(np.float32))
+    return Data(x=one.x, edge_index=one.edge_index, edge_attr=features, y=features.mean(dim=0)[:1])
+
+
+@pytest.mark.parametrize("name", ["GINEConv", "GATConv, edge_dim"])
+def test_features_of_edges_of_many_graphs(name: str, tmp_path: Path) -> None:
+    """The integers are near the model's own results for the graphs that they hold, which other features change."""
+    torch.save([bonded(place) for place in range(40)], tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    assert data.edge_features is not None and data.edge_features.shape == (data.edge_index.shape[1], ATTRIBUTES)
+    torch.manual_seed(5)
+    model = settled(Attributed(OF_EDGES[name], WIDTH, 1), 5)
+    part = data.part(np.flatnonzero(data.test)[:5])
+    own, other = (
+        model(x, edges, factor * torch.from_numpy(part.edge_features), batch).detach().numpy()
+        for factor in (1.0, 0.0) for x, edges, batch in [map(torch.as_tensor, given(part))]
+    )  # fmt: skip
+    network = import_model(model, data, graphs=5)
+    assert isinstance(network, ImportedNetwork)
+    error = np.abs(network.logits() * network.logit_step - own).max()
+    assert error < 0.06 * np.abs(own).max() and error < 0.5 * np.abs(other - own).max()
+    found = ImportedNetwork.load(network.save(tmp_path / "n.json"))
+    np.testing.assert_array_equal(found.logits(), network.logits())
+    assert found.source.graphs[0].features.shape == (sum(part.edge_features.shape[:1]) + len(part.graph), WIDTH + 3)
+
+
+def test_a_model_that_reads_no_features_of_edges_is_the_same_without_them(tmp_path: Path) -> None:
+    torch.save([bonded(place) for place in range(40)], tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    model = settled(Pooled(GCNConv, WIDTH, 1), 2)
+    with_them, without = (import_model(model, one) for one in (data, replace(data, edge_features=None)))
+    assert isinstance(with_them, ImportedNetwork) and isinstance(without, ImportedNetwork)
+    assert with_them.hash == without.hash
+    np.testing.assert_array_equal(with_them.logits(), without.logits())
+
+
+def test_an_exported_program_names_the_features_of_edges(tmp_path: Path) -> None:
+    features = np.random.default_rng(2).random((2 * NODES, ATTRIBUTES)).astype(np.float32)
+    data = sources.load(str(graph(tmp_path, edge_weight=np.ones(2 * NODES), edge_attr=features)))
+    model = settled(Attributed(OF_EDGES["GINEConv"], WIDTH, CLASSES), 5)
+    arguments = (data.features.toarray(), data.edge_index, features)
+    program = torch.export.export(model, tuple(map(torch.from_numpy, arguments)))
+    torch.export.save(program, tmp_path / "gine.pt2")
+    found, own = (import_model(one, data) for one in (tmp_path / "gine.pt2", model))
+    assert isinstance(found, ImportedNetwork) and isinstance(own, ImportedNetwork)
+    np.testing.assert_array_equal(found.logits(), own.logits())
+
+
+def test_weights_and_features_of_edges_together(tmp_path: Path) -> None:
+    """A single number for each edge is its weight, unless there are weights."""
+    one, three = np.ones(2 * NODES), np.ones((2 * NODES, 3), np.float32)
+    for further, shapes in (
+        ({"edge_attr": one}, [(2 * NODES,), None]), ({"edge_attr": three}, [None, (2 * NODES, 3)]),
+        ({"edge_weight": one, "edge_attr": one}, [(2 * NODES,), (2 * NODES, 1)]),
+        ({"edge_weight": one[:, None], "edge_attr": three}, [(2 * NODES,), (2 * NODES, 3)]),
+    ):  # fmt: skip
+        data = sources.load(str(graph(tmp_path, **further)))
+        assert [None if one is None else one.shape for one in (data.edge_weight, data.edge_features)] == shapes
+
+
 def ring(nodes: int, value: float) -> Data:
     near = torch.arange(nodes)
     x = torch.from_numpy(np.random.default_rng(nodes).random((nodes, WIDTH)).astype(np.float32))
@@ -225,6 +289,7 @@ def test_molecules_of_esol() -> None:
     except fgnas.UserError as error:
         pytest.skip(str(error))
     assert (data.rows, data.features.shape[1], data.kind) == (1128, 9, "values")
+    assert data.edge_features is not None and data.edge_features.max(axis=0).tolist() == [12, 3, 1]  # aromatic bonds
     assert [int(one.sum()) for one in (data.train, data.val, data.test)] == [902, 113, 113]
     mean = np.full((1128, 1), data.targets[data.train].mean())
     error = float(np.sqrt(((data.targets[data.test] - mean[0, 0]) ** 2).mean()))

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from pyg_models import models, random_given, settled
+from pyg_models import models, random_given, seen, settled
 
 from fgnas.fixedpoint import FixedPoint
-from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.improving import Attempt, attempted, centred_biases, quantised
 from fgnas.networks.imported.nodes import Function, Input, Merge, Node
 from fgnas.networks.imported.quantising import (
@@ -32,7 +31,7 @@ def seen_of(name: str, seed: int = 1) -> Seen:
     torch.manual_seed(seed)
     given = random_given(seed)
     traced = trace_module(settled(models()[name](WIDTH, CLASSES), seed), given)
-    return Seen.of(fused(traced.output), sp.csr_matrix(given.x.double().numpy()))
+    return seen(traced, given)
 
 
 def far_rows(rows: int = 200) -> Seen:

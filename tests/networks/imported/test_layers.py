@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
-from pyg_models import LAYERS, MIXED, Two, models, random_given, settled
+from pyg_models import LAYERS, MIXED, OF_EDGES, Two, models, random_given, seen, settled
 from torch import nn
 from torch_geometric.nn import GCNConv, SAGEConv
 
@@ -23,16 +22,12 @@ from fgnas.hardware.integer.interpreter import run
 from fgnas.hardware.specification import Specification
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
-from fgnas.networks.imported.quantising import Quantised, Seen, built, first_formats
+from fgnas.networks.imported.quantising import Quantised, built, first_formats
 from fgnas.networks.imported.tracing import Given, Traced, reals_of, trace_module, trace_program
 from fgnas.tools.csim import run_csim
 from fgnas.tools.simulate import run_calls
 
 WIDTH, CLASSES = 12, 4
-
-
-def seen(traced: Traced, given: Given) -> Seen:
-    return Seen.of(fused(traced.output), sp.csr_matrix(given.x.double().numpy()))
 
 
 def apart(traced: Traced, found: np.ndarray) -> float:
@@ -71,7 +66,7 @@ def test_a_model_is_proven_and_quantised(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["GINConv", "GATConv", "TransformerConv", "EdgeConv", "PNAConv", "GAT, pooled", "edge weights"]
+    "name", ["GINConv", "GATConv", "TransformerConv", "EdgeConv", "PNAConv", "GAT, pooled", "edge weights", *OF_EDGES]
 )
 def test_in_hardware(name: str, tmp_path) -> None:
     """C++ and RTL give the integers, and the RTL takes the cycles that are predicted."""
@@ -175,7 +170,7 @@ def test_what_cannot_be_imported_is_named(model: nn.Module, message: str) -> Non
 
 
 def test_all_models_have_names_that_differ() -> None:
-    assert len(models()) == len(LAYERS) + len(MIXED) == 25
+    assert len(models()) == len(LAYERS) + len(MIXED) == 30
 
 
 HOSTS = ("SAGEConv", "GATConv")

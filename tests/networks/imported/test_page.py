@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import torch
-from pyg_models import LAYERS, random_given, settled
+from pyg_models import LAYERS, OF_EDGES, random_given, settled
 
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import said
@@ -17,7 +17,7 @@ def rows() -> list[str]:
     """The table's rows: each layer alone, from 12 numbers of a node to 4."""
     torch.manual_seed(0)
     found = []
-    for name, make in LAYERS.items():
+    for name, make in (LAYERS | OF_EDGES).items():
         traced = trace_module(settled(make(12, 4), 1), random_given(1))
         found.append(f"| `{name}` | {said(ordered(fused(traced.output))[1:])} |")
     return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from fgnas.networks.imported.expressions import Affine
 from fgnas.networks.imported.nodes import Ints
@@ -62,9 +63,17 @@ def beside(call: Call) -> Symbol:
                            "features")  # fmt: skip
     each = [affine(call, one) for one in tensors]
     place = dimension(dim, each[0])
-    if place == 0:
-        raise call.refused("rows of several tensors, one below the other, are not supported")
-    return _beside(call, each, place)
+    return _below(call, each) if place == 0 else _beside(call, each, place)
+
+
+def _below(call: Call, each: Sequence[Affine]) -> Affine:
+    """Tensors one below the other."""
+    ends = np.cumsum([one.rows for one in each])
+    parts = []
+    for one, end in zip(each, ends, strict=True):
+        here = sp.eye(ends[-1], one.rows, k=one.rows - end, format="csr")
+        parts.append(call.workshop.left(one, call.workshop.matrix(here), call.place))
+    return call.workshop.added(parts, call.place)
 
 
 def _beside(call: Call, each: Sequence[Affine], place: int) -> Affine:
