@@ -44,7 +44,7 @@ from fgnas.tools.simulate import BuiltFor, Vectors, run_simulation
 
 NAME = "imports"
 BUILD = Path(__file__).parent.parent / "build" / NAME
-SEED, BITS, UNITS, TILES, OUTPUTS, MOLECULES = 61_204, 8, 8, 4, 7, 16
+SEED, BITS, UNITS, TILES, OUTPUTS, MOLECULES = 61_204, 8, 8, 4, 8, 16
 
 
 def given_for(graph: str) -> Given:

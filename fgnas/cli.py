@@ -558,13 +558,15 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
     _show_table("Peak traffic", ("", "Beats a cycle", "MB/s"), rates)
 
 
-def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _show_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], wrapped: str = "") -> None:
+    """Print a table; of a narrow terminal the `wrapped` column takes several lines."""
     from rich.box import ASCII
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=ASCII)
     for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True)
+        table.add_column(name, justify="left" if place == 0 or name == wrapped else "right",
+                         no_wrap=name != wrapped)  # fmt: skip
     for row in rows:
         table.add_row(*row)
     _console().print(table)
@@ -815,7 +817,7 @@ def _show_import(data: Collection, accuracy: dict[str, Any], layers: Sequence[di
     """Print the layers of the imported model as they run here, and its metric in float and in fixed point."""
     if layers:
         rows = [(one["layer"], one["kind"], one["becomes"], str(one["bits"] or "")) for one in layers]
-        _show_table("Layers", ("layer", "class", "becomes", "bits"), rows)
+        _show_table("Layers", ("layer", "class", "becomes", "bits"), rows, wrapped="becomes")
     _show_metrics(data.kind, data.label, accuracy)
 
 
