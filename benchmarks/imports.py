@@ -160,6 +160,8 @@ def main() -> None:
     parser.add_argument("--models", help="names of some of the models, separated by semicolons; default: all")
     options = parser.parse_args()
     record = Record(NAME, f"{version()} {SEED}")
+    if len(record.results) == 1:  # builds of other code
+        shutil.rmtree(BUILD, ignore_errors=True)
     for graph in options.graphs.split(","):
         given = given_for(graph)
         arrays = {name: network(graph, name, given) for name in models()}

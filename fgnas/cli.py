@@ -168,7 +168,8 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
     about = "points that the validation part may lose: layer by layer the fewest bits that keep it"
     sub.add_argument("--loss", type=parser_of(NOT_NEGATIVE), metavar="POINTS", help=about)
     _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
-    _add_number(sub, "--graphs", POSITIVE, "graphs that hardware runs, of data of many graphs; default: 64")
+    about = "graphs that hardware runs, of data of many: so many that test, or those in these places; default: 64"
+    sub.add_argument("--graphs", type=_places, metavar="N|FIRST:END", help=about)
     sub.add_argument("--out", type=Path, metavar="FILE", help="the design; default: MODEL.json or factory.json")
     _add_json(sub)
 
@@ -343,8 +344,21 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
-DATA = ("dataset", "split", "normalise", "graphs")
+def _places(text: str) -> int | range:
+    """A number of graphs, or their places from a first one up to another."""
+    first, between, end = text.partition(":")
+    if not text.replace(":", "", 1).isdecimal() or not first or (between and int(end or 0) <= int(first)) or (
+        not between and int(first) < 1
+    ):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number of graphs from 1 on nor FIRST:END, such as "
+                                         f"64:128")  # fmt: skip
+    return range(int(first), int(end)) if between else int(first)
+
+
+WHOLE = ("dataset", "split", "normalise")
 """Options that name data."""
+DATA = (*WHOLE, "graphs")
+"""Those and how many graphs of it are in a start."""
 
 
 def _add_dataset(sub: argparse.ArgumentParser) -> None:
@@ -418,9 +432,9 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr)
 
 
-def _reference(options: argparse.Namespace, own: str | None = None) -> str | None:
+def _reference(options: argparse.Namespace, own: str | None = None, names: Sequence[str] = DATA) -> str | None:
     """The data that the options name, or a design's own; None without either."""
-    given = chosen(options, Options, DATA)
+    given = chosen(options, Options, names)
     if own is not None and list(given) == ["graphs"]:  # as many of its own
         given["dataset"] = own
     return Options.resolved(given).get("dataset") or own
@@ -775,7 +789,7 @@ def _import(options: argparse.Namespace) -> int:
     from fgnas.plain import IMPORTED_BITS, check_bits
 
     check_bits(options.bits, IMPORTED_BITS)  # before anything is loaded, which takes seconds
-    data = _load_collection(_reference(options))
+    data = _load_collection(_reference(options, names=WHOLE))
     found = api.import_model(options.model, data, options.weights, options.bits, options.dsp, options.graphs,
                              options.loss)  # fmt: skip
     if isinstance(found, api.Design):

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,15 +176,16 @@ class ImportedNetwork:
 
 def import_model(
     source: str | os.PathLike[str] | Module, data: Data | Collection, weights: str | os.PathLike[str] | None = None,
-    bits: int = 10, dsp: int = 100, graphs: int | None = None, loss: float | None = None,
+    bits: int = 10, dsp: int = 100, graphs: int | Sequence[int] | None = None, loss: float | None = None,
 ) -> Design | ImportedNetwork:  # fmt: skip
     """A trained PyG model (docs/import.md) as a design, where the pipeline runs it, or else as a network of operations
     on an array.
 
     `source` is MODEL.pt2, `module:factory`, or a module; `data` is a name, a file, or what `fgnas.load` returns. Of
-    data of many graphs the network holds the first `graphs` that test. With `loss` every layer has the fewest bits, up
-    to `bits`, with which the validation part loses so many points at most; of numbers, per cent of their error. Raises
-    UserError with the name of the module that cannot be imported, and where the loss cannot be kept.
+    data of many graphs the network holds the first `graphs` that test, or those in these places; its formats are the
+    same whichever it holds. With `loss` every layer has the fewest bits, up to `bits`, with which the validation part
+    loses so many points at most; of numbers, per cent of their error. Raises UserError with the name of the module that
+    cannot be imported, and where the loss cannot be kept.
     """
     check_bits(bits, IMPORTED_BITS)
     found = collection_of(data)
@@ -205,7 +207,8 @@ def import_model(
             raise UserError(f"--dsp is {dsp}, but this model runs on a multiplier array, which takes {least} DSP "
                             f"slices at least: give --dsp {least} or more")  # fmt: skip
         run = functools.partial(traced, model)
-        return ImportedNetwork.of(imported(run, found, bits, graphs or KEPT, loss), found, said, label, dsp, bits)
+        kept = KEPT if graphs is None else graphs
+        return ImportedNetwork.of(imported(run, found, bits, kept, loss), found, said, label, dsp, bits)
 
 
 def _names(source: Any) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,8 +30,10 @@ from fgnas.networks.narrowing import narrowest
 from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.tasks.collection import Collection, Kind, metric, scores
 
+Kept = int | Sequence[int]
+"""The graphs that a network holds: how many that test, or their places in the data."""
 KEPT = 64
-"""Graphs that a network holds, unless as many are asked for."""
+"""Graphs that a network holds, unless others are asked for."""
 CALIBRATED_ON = 256
 """Graphs that choose formats."""
 JUDGED_ON = 1024
@@ -89,8 +91,9 @@ Run = Callable[[Given], Traced]
 """Runs the model on its arguments."""
 
 
-def imported(run: Run, data: Collection, bits: int, kept: int = KEPT, loss: float | None = None) -> Imported:
-    """The integer network of a model on the data; of graphs it holds the first `kept` that test.
+def imported(run: Run, data: Collection, bits: int, kept: Kept = KEPT, loss: float | None = None) -> Imported:
+    """The integer network of a model on the data; of graphs it holds the first `kept` that test, or those in these
+    places.
 
     With `loss` every module has the fewest bits, up to `bits`, with which the validation part loses so much at most.
 
@@ -156,11 +159,12 @@ def narrowest_bits(goal: Goal, seen: Seen, bits: int, values: Callable[[Chosen],
     return improved if goal.lost(values(improved)) <= goal.loss else Chosen(named(found), 0)
 
 
-def _of_graphs(run: Run, data: Collection, bits: int, kept: int, loss: float | None) -> Imported:
+def _of_graphs(run: Run, data: Collection, bits: int, kept: Kept, loss: float | None) -> Imported:
     """The integer network of a model of graphs: formats come from graphs that train, figures from all others."""
     for name in ("train", "test"):
         if not getattr(data, name).any():
             raise UserError(f"no graph of {data.label} is in its {name} part: give masks or --split that have some")
+    places = _held(data, kept)
     _, calibrating, first = proven(run, data.part(calibrated_on(data)))
     chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss)
     known = formats_in_order(calibrating.nodes, quantised(calibrating, chosen.bits, data.kind, chosen.passes)[1])
@@ -168,10 +172,21 @@ def _of_graphs(run: Run, data: Collection, bits: int, kept: int, loss: float | N
     for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test)):
         results["float"][rows] = own
         results["quantised"][rows] = built(seen, formats_for(seen.nodes, known), chosen.bits).values()
-    traced, seen, apart = proven(run, data.part(np.flatnonzero(data.test)[:kept]))
+    traced, seen, apart = proven(run, data.part(places))
     found = built(seen, formats_for(seen.nodes, known), chosen.bits)
     accuracy = {kind: scores(data, values) for kind, values in results.items()}
     return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, max(first, apart))
+
+
+def _held(data: Collection, kept: Kept) -> Ints:
+    """The places of the graphs that a network holds. Raises UserError where there are none such."""
+    if isinstance(kept, int):
+        return np.flatnonzero(data.test)[:kept]
+    places = np.asarray(kept, np.int64)
+    if not len(places) or places.min() < 0 or places.max() >= data.rows or len(np.unique(places)) < len(places):
+        raise UserError(f"--graphs names graphs by their places in {data.label}, 0 to {data.rows - 1:,}, each once: "
+                        f"these are {list(kept)[:8]}")  # fmt: skip
+    return places
 
 
 def calibrated_on(data: Collection, count: int = CALIBRATED_ON) -> Ints:

@@ -182,6 +182,56 @@ def test_features_of_edges_of_many_graphs(name: str, tmp_path: Path) -> None:
     assert found.source.graphs[0].features.shape == (sum(part.edge_features.shape[:1]) + len(part.graph), WIDTH + 3)
 
 
+@pytest.mark.parametrize("name", ["GINEConv", "GATConv, edge_dim"])
+def test_the_graphs_that_a_network_holds_change_no_number(name: str, tmp_path: Path) -> None:
+    """Those in any places, alone or together, have the integers that they have among the first that test."""
+    torch.save([bonded(place) for place in range(40)], tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    model, first = settled(Attributed(OF_EDGES[name], WIDTH, 1), 5), np.flatnonzero(data.test)[:4].tolist()
+    together, *alone = (import_model(model, data, graphs=one) for one in (4, *([place] for place in first)))
+    assert isinstance(together, ImportedNetwork)
+    np.testing.assert_array_equal(np.concatenate([one.logits() for one in alone]), together.logits())
+    for places in ([], [-1], [40], [3, 3]):
+        with pytest.raises(fgnas.UserError, match="--graphs names graphs by their places in rings, 0 to 39, each once"):
+            import_model(model, data, graphs=places)
+
+
+def test_other_graphs_on_the_same_hardware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """Built for one graph, with room; the vectors of others follow."""
+    monkeypatch.chdir(tmp_path)
+    torch.save([bonded(place) for place in range(40)], "rings.pt")
+    (tmp_path / "fgnas_bonded_model.py").write_text(BONDED)
+    command = ["import", "fgnas_bonded_model:net", "--dataset", "rings.pt", "--split", "60/20/20", "--dsp", "16"]
+    assert main([*command, "--graphs", "1"]) == 0
+    assert main(["hls", "net.json", "--flexible"]) == 0
+    assert main([*command, "--graphs", "20:22", "--out", "others.json"]) == 0
+    assert main(["encode", "others.json", "--on", "hls/net"]) == 0
+    others = ImportedNetwork.load("others.json")
+    assert others.logits().shape == (2, 1) and rows_of(Path("hls/others-on-net")) == "graphs"
+    capsys.readouterr()
+    for text in ("0", "2:", "5:5", ":3", "x", "1:2:3"):
+        assert main([*command, "--graphs", text]) == 2
+        assert "is neither a number of graphs from 1 on nor FIRST:END, such as 64:128" in capsys.readouterr().err
+    assert main([*command, "--graphs", "39:41"]) == 2
+    assert "by their places in rings, 0 to 39, each once: these are [39, 40]" in capsys.readouterr().err
+
+
+BONDED = """
+import torch
+from torch import nn
+from torch_geometric.nn import GINEConv, global_mean_pool
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = GINEConv(nn.Linear(8, 8), edge_dim=3), nn.Linear(8, 1)
+    def forward(self, x, edge_index, edge_attr, batch):
+        return self.head(global_mean_pool(self.conv(x, edge_index, edge_attr).relu(), batch))
+def net():
+    torch.manual_seed(1)
+    return Net()
+"""
+
+
 def test_a_model_that_reads_no_features_of_edges_is_the_same_without_them(tmp_path: Path) -> None:
     torch.save([bonded(place) for place in range(40)], tmp_path / "rings.pt")
     data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
