@@ -37,7 +37,7 @@ from fgnas.systems.fgnas.options import Options
 from fgnas.systems.fgnas.space import find_space
 from fgnas.tasks.degrees import Degrees
 from fgnas.tasks.nodes import GraphData
-from fgnas.tasks.pooled import start_of
+from fgnas.tasks.pooled import PooledData, start_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,9 +265,12 @@ class Accelerator(Checked):
         """The value of one step of a logit code."""
         return self.hardware.logit_step
 
-    def predict(self, data: Data | None = None) -> NDArray[np.int64]:
-        """[N] predicted classes, equal to the hardware's; among equal logits the lowest class wins."""
-        return predict(self.logits(data))
+    def predict(self, data: Data | None = None) -> NDArray[Any]:
+        """[N] predicted classes, equal to the hardware's; among equal logits the lowest class wins. Of many graphs what
+        is predicted of each: see `PooledData.predicted`."""
+        found = self._graph(data)
+        logits = self.hardware.logits(found)
+        return found.predicted(logits * self.logit_step) if isinstance(found, PooledData) else predict(logits)
 
     def price(self, **specification: Any) -> dict[str, Any]:
         """Price the design as `Design.price` does, on the accelerator's own data."""

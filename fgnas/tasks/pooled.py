@@ -39,6 +39,7 @@ class PooledData(GraphData):
         kind: of the targets.
         centre, scale: [T] numbers are learnt as multiples of `scale` from `centre`: those that train have the mean 0
             and the deviation 1.
+        chosen: whether these graphs were chosen from others: a start has all of them.
     """
 
     _: KW_ONLY
@@ -46,6 +47,7 @@ class PooledData(GraphData):
     kind: Kind
     centre: Reals
     scale: Reals
+    chosen: bool = False
 
     @property
     def label(self) -> str:
@@ -76,6 +78,14 @@ class PooledData(GraphData):
         means = means_of(values.astype(np.float64), self.sizes)
         return means * self.scale + self.centre if self.kind == "values" else means
 
+    def predicted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """What is predicted of graphs, from the same: [B] classes, the lowest of equal ones; [B, T] labels, 0 or 1; or
+        [B, T] numbers in the units of the targets."""
+        results = self.results(values)
+        if self.kind == "values":
+            return results
+        return results.argmax(axis=1) if self.kind == "classes" else (results > 0).astype(np.int64)
+
     def graphs_of(self, split: str) -> NDArray[np.int64]:
         """The graphs of "train", "val" or "test"."""
         return np.unique(self.labels[getattr(self, split)])
@@ -87,7 +97,10 @@ class PooledData(GraphData):
 
     @functools.cached_property
     def start(self) -> PooledData:
-        """The graphs that hardware runs together: the largest that test, so that others have room in its memories."""
+        """The graphs that hardware runs together: the largest that test, so that others have room in its memories; or
+        those that were chosen."""
+        if self.chosen:
+            return self
         rows = self.graphs_of("test")
         largest = np.argsort(-self.sizes[rows], kind="stable")[: _counted(self.name)[1] or TOGETHER]
         return self.part(rows[np.sort(largest)])
@@ -98,7 +111,7 @@ class PooledData(GraphData):
         rows = self.graphs_of("train")
         return self.part(rows[:: max(1, -(-len(rows) // CALIBRATED_ON))])
 
-    def part(self, rows: NDArray[np.int64]) -> PooledData:
+    def part(self, rows: NDArray[np.int64] | Sequence[int]) -> PooledData:
         """Some of the graphs, `rows` ascending."""
         place = np.full(len(self.targets_of_graphs), -1, np.int64)
         place[rows] = np.arange(len(rows))
@@ -109,7 +122,7 @@ class PooledData(GraphData):
         return replace(
             self, features=self.features[kept], indptr=np.concatenate([[0], np.cumsum(self.degrees[kept])]),
             sources=node[self.sources[edges]], labels=place[self.labels[kept]],
-            targets_of_graphs=self.targets_of_graphs[rows], remarks=(),
+            targets_of_graphs=self.targets_of_graphs[rows], remarks=(), chosen=True,
             **{split: getattr(self, split)[kept] for split in PARTS},
         )  # fmt: skip
 

@@ -44,6 +44,12 @@ def test_searched_and_built(folder: Path, system: str, kind: str, capsys: pytest
     assert accelerator.logit_step == logit_step(design.choices, design.network, data)
     answered = data.start.results(results)
     assert answered.shape == (12, data.classes)
+    predicted = accelerator.predict()
+    assert predicted.shape == ((12,) if kind == "classes" else answered.shape)
+    assert np.array_equal(predicted, {"values": answered, "classes": answered.argmax(1), "labels": answered > 0}[kind])
+    train = data.graphs_of("train")
+    others = data.part(np.sort(train[np.argsort(data.sizes[train])][:3]))
+    assert len(accelerator.predict(others)) == 3 and others.start is others
     if kind == "values":
         error = metric("values", data.start.targets_of_graphs, answered)
         assert 1 - (error / best["deviation"]) ** 2 == pytest.approx(best["delivered"]["quantised"]["test"])
