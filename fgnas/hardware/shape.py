@@ -24,7 +24,7 @@ class GraphShape:
     @classmethod
     def of(cls, data: Sized) -> GraphShape:
         """Capacity of nodes: rounded up to 1,024; of |S(i)|: to the next power of two."""
-        largest = int(data.degrees.max()) if data.nodes else 1
+        largest = data.largest_neighbourhood
         return cls(
             width_in=data.width_in,
             classes=data.classes,

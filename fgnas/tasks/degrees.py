@@ -37,6 +37,11 @@ class Degrees:
     classes: int
 
     @property
+    def largest_neighbourhood(self) -> int:
+        """The largest |S(i)| that hardware is built for, 1 at least."""
+        return int(self.degrees.max(initial=1))
+
+    @property
     def nodes(self) -> int:
         """N."""
         return len(self.degrees)

@@ -92,6 +92,11 @@ class GraphData:
         """[N] |S(i)|, the self-loop included, repeated edges counted."""
         return np.diff(self.indptr)
 
+    @property
+    def largest_neighbourhood(self) -> int:
+        """The largest |S(i)| that hardware is built for, 1 at least."""
+        return int(self.degrees.max(initial=1))
+
     @functools.cached_property
     def targets(self) -> NDArray[np.int64]:
         """[edges] the target node of each entry of `sources`."""

@@ -6,7 +6,7 @@ import functools
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class PooledData(GraphData):
         kind: of the targets.
         centre, scale: [T] numbers are learnt as multiples of `scale` from `centre`: those that train have the mean 0
             and the deviation 1.
+        largest: |S(i)| of all graphs that there are: others than those of a start run on hardware that is built for it.
         chosen: whether these graphs were chosen from others: a start has all of them.
     """
 
@@ -47,6 +48,7 @@ class PooledData(GraphData):
     kind: Kind
     centre: Reals
     scale: Reals
+    largest: int
     chosen: bool = False
 
     @property
@@ -58,6 +60,11 @@ class PooledData(GraphData):
     def deviation(self) -> float:
         """The RMSE of a network that says the mean of the numbers that train, on these."""
         return float(np.sqrt((self.scale**2).mean()))
+
+    @property
+    def largest_neighbourhood(self) -> int:
+        """That of all graphs."""
+        return self.largest
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -259,7 +266,9 @@ def of_collection(data: Collection) -> PooledData:
         centre, scale = spread_of(data.targets[masks["train"]])
     normalise = "normalise=" in data.name.partition("#")[2]
     own = build(data.name, features, data.edge_index, data.graph, train, val, test, data.outputs, normalise)
-    return PooledData(**vars(own), targets_of_graphs=data.targets, kind=data.kind, centre=centre, scale=scale)
+    parts = {one.name: getattr(own, one.name) for one in fields(own)}
+    return PooledData(**parts, targets_of_graphs=data.targets, kind=data.kind, centre=centre, scale=scale,
+                      largest=own.largest_neighbourhood)  # fmt: skip
 
 
 def target_faults(targets: Reals, masks: dict[str, NDArray[np.bool_]]) -> Iterator[str]:
