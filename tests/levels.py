@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from module_imports import MODULES, imported_by, reached
 from support import late_rows, random_graph, random_network
 
 from fgnas.backends.pipeline import write_project
@@ -52,6 +53,11 @@ Stages = dict[str, Codes]
 """By stage, in the order in which they run: [N, k * d] codes, head-major and without padding; "logits" is the last."""
 
 HEADERS = ("ap_int.h", "hls_stream.h", "fstream", "iterator", "stdexcept", "string", "vector")
+HELPERS = ("support.py",)
+"""Modules of the tests that draw cases."""
+SUFFIXES = (".py", ".sv", ".h", ".j2", ".cpp")
+ELSEWHERE = ("fgnas.hardware.kinds", "fgnas.tasks.pooled")
+"""Modules that lead to other hardware, and to data that no case is drawn from."""
 PARTS, EXAMPLES = 22, 12
 """Parts of the long version: each draws its smallest case first, so some designs occur more than once."""
 WIDE = ("linear", "aggregate", "activate")
@@ -297,13 +303,21 @@ def check_parts(parts: Sequence[int]) -> None:
     print(f"{len(every)} designs, {len(set(every))} of them different: all levels agree, cycles are as predicted")
 
 
+def sources() -> list[Path]:
+    """The files that a part depends on: what this module and its helpers import, templates of pipelines and benches."""
+    here = Path(__file__)
+    own = [here, *(here.with_name(name) for name in HELPERS)]
+    modules = reached(set().union(*map(imported_by, own)), ELSEWHERE)
+    folders = (here.parents[1] / "templates", here.parents[1] / "sim")
+    further = [path for folder in folders for path in folder.rglob("*")
+               if path.is_file() and not {"array", "rules"} & set(path.parts[len(folder.parts) :])]  # fmt: skip
+    return sorted([*own, *(MODULES[name] for name in modules), *(one for one in further if one.suffix in SUFFIXES)])
+
+
 def _digest_of_sources() -> str:
-    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for folder in ("fgnas", "templates", "sim", "tests"):
-        for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and path.suffix in (".py", ".sv", ".h", ".j2", ".cpp") and "search" not in path.parts:
-                digest.update(path.name.encode() + path.read_bytes())
+    for path in sources():
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -21,9 +21,14 @@ MODULES = modules()
 
 
 def imported(name: str) -> set[str]:
-    """The modules of the package that a module imports anywhere but for type checking, lazily or not."""
+    """The modules of the package that a module of it imports."""
+    return imported_by(MODULES[name]) - {name}
+
+
+def imported_by(path: Path) -> set[str]:
+    """The modules of the package that a file imports anywhere but for type checking, lazily or not."""
     found: set[str] = set()
-    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
         for node in ast.walk(tree)
@@ -37,7 +42,7 @@ def imported(name: str) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-    return {other for other in found if other in MODULES and other != name}
+    return {other for other in found if other in MODULES}
 
 
 def reached(starts: Iterable[str], leaves: Collection[str] = ()) -> set[str]:

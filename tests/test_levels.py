@@ -20,6 +20,7 @@ from levels import (
     check_software,
     of_reference,
     quick,
+    sources,
     without_padding,
 )
 from support import random_accelerator, random_design, random_graph, random_network
@@ -41,6 +42,17 @@ QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 @given(cases())
 def test_pytorch_and_the_reference(case: Case) -> None:
     check_software(case)
+
+
+def test_a_part_depends_on_what_it_runs() -> None:
+    """And on nothing else: a change elsewhere does not repeat four hours."""
+    root = Path(__file__).parents[1]
+    found = {path.relative_to(root).as_posix() for path in sources()}
+    assert found > {"tests/levels.py", "tests/support.py", "fgnas/hardware/pipeline/reference.py",
+                    "fgnas/networks/quantised.py", "fgnas/tools/csim.py", "sim/bench.sv",
+                    "templates/rtl/fgnas_aggregate.sv"}  # fmt: skip
+    assert not [one for one in found if one.startswith(("fgnas/hardware/array/", "fgnas/report/", "fgnas/searchers/",
+                                                        "fgnas/networks/imported/", "templates/rtl/array/"))]  # fmt: skip
 
 
 def fixed_case(number: int, layers: int = 2) -> Case:
