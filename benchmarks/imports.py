@@ -35,8 +35,9 @@ from fgnas.hardware.array.operations import Described, OperationNetwork, halves_
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer import interpreter
 from fgnas.networks.imported.importing import given_of
+from fgnas.networks.imported.inputs import Given
 from fgnas.networks.imported.quantising import built, first_formats
-from fgnas.networks.imported.tracing import Given, reals_of, trace_module
+from fgnas.networks.imported.tracing import reals_of, trace_module
 from fgnas.tasks.sources import load
 from fgnas.tools.calls import calls_of
 from fgnas.tools.csim import run_bench

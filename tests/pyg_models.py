@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import nn
 from torch.nn import functional
@@ -31,8 +30,9 @@ from torch_geometric.nn import (
 )
 
 from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.inputs import PLAIN, Given
 from fgnas.networks.imported.quantising import Seen
-from fgnas.networks.imported.tracing import Given, Traced
+from fgnas.networks.imported.tracing import Traced
 
 
 def mlp(width: int, out: int) -> nn.Sequential:
@@ -158,6 +158,24 @@ class Attributed(nn.Module):
         return self.head(x if batch is None else global_mean_pool(x, batch))
 
 
+class Categories(nn.Module):
+    """Embeds every feature of nodes, and those of edges where they have sizes, as models of molecules do."""
+
+    def __init__(self, nodes: Sequence[int], edges: Sequence[int], hidden: int, out: int) -> None:
+        super().__init__()
+        self.nodes, self.edges = (
+            nn.ModuleList(nn.Embedding(count, hidden) for count in counts) for counts in (nodes, edges)
+        )
+        self.conv = GINEConv(nn.Linear(hidden, hidden)) if edges else GINConv(nn.Linear(hidden, hidden))
+        self.head = nn.Linear(hidden, out)
+
+    def forward(self, x, edge_index, edge_attr=None, batch=None):
+        hidden = sum(table(x[:, place]) for place, table in enumerate(self.nodes))
+        messages = [sum(table(edge_attr[:, place]) for place, table in enumerate(self.edges))] if self.edges else []
+        hidden = functional.relu(self.conv(hidden, edge_index, *messages))
+        return self.head(hidden if batch is None else global_mean_pool(hidden, batch))
+
+
 MIXED: dict[str, Callable[[int, int], nn.Module]] = {
     "one layer": GCNConv,
     "six layers, concatenated": lambda width, out: Deep(width, out, 6),
@@ -190,8 +208,7 @@ def settled(model: nn.Module, seed: int) -> nn.Module:
 
 def seen(traced: Traced, given: Given) -> Seen:
     """A model's nodes with their values on the arguments that it ran on."""
-    features = given.with_edges if traced.edges else sp.csr_matrix(given.x.double().numpy())
-    return Seen.of(fused(traced.output), features)
+    return Seen.of(fused(traced.output), given.matrix(traced.parts or [PLAIN]))
 
 
 def random_given(seed: int, nodes: int = 24, edges: int = 60, width: int = 12, graphs: int = 4) -> Given:

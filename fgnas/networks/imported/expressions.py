@@ -115,7 +115,8 @@ class Workshop:
     def corner(self, one: Affine, first: tuple[int, int], shape: tuple[int, int]) -> Affine:
         """So many rows and columns of a tensor, from a first row and column on."""
         rows, columns = (np.arange(at, at + count) for at, count in zip(first, shape, strict=True))
-        found = self.left(one, self.choice(rows, one.rows), "")  # a part of what is given belongs to no module
+        # A part of what is given belongs to no module.
+        found = one if len(rows) == one.rows else self.left(one, self.choice(rows, one.rows), "")
         return self.right(found, np.eye(one.columns)[:, columns], shape[1:], one.place)
 
     def made(self, one: Affine) -> Node:

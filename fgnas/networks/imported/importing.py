@@ -15,7 +15,8 @@ import torch
 from fgnas.errors import UserError
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.improving import PASSES, quantised
-from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread
+from fgnas.networks.imported.inputs import Given, without_unread
+from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread, ordered
 from fgnas.networks.imported.quantising import (
     Bits,
     Quantised,
@@ -25,7 +26,7 @@ from fgnas.networks.imported.quantising import (
     formats_for,
     formats_in_order,
 )
-from fgnas.networks.imported.tracing import Given, Traced, reals_of
+from fgnas.networks.imported.tracing import Traced, reals_of
 from fgnas.networks.narrowing import narrowest
 from fgnas.plain import IMPORTED_BITS, check_bits
 from fgnas.tasks.collection import Collection, Kind, metric, scores
@@ -226,8 +227,10 @@ def proven(run: Run, data: Collection) -> tuple[Traced, Seen, float]:
     traced = run(given)
     own = reals_of(traced.result)
     _check_shape(list(traced.result.shape), own, data)
-    features = given.with_edges if traced.edges else data.features
-    seen = Seen.of(fused(traced.output), sp.csr_matrix(features, dtype=np.float64))
+    last, features = fused(traced.output), sp.csr_matrix(data.features, dtype=np.float64)
+    if traced.parts:
+        features = without_unread(given.matrix(traced.parts), ordered(last))
+    seen = Seen.of(last, features)
     apart = _apart(seen.output, own, traced.finals)
     if not apart < TOLERANCE:
         raise UserError(f"the model does more than was seen while it ran: its results differ by {apart:.1%} from those "

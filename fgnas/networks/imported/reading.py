@@ -11,12 +11,15 @@ import torch
 from torch import nn
 
 from fgnas.errors import UserError
-from fgnas.networks.imported.tracing import Given, Traced, trace_module, trace_program
+from fgnas.networks.imported.inputs import Given
+from fgnas.networks.imported.tracing import Traced, trace_module, trace_program
 from fgnas.networks.pyg import load_module, read_program, read_state
 
 WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors")
 """Suffixes of files that contain weights without a module."""
 SEEDS = (1, 2)
+OF_INTEGERS = "argument #1 'indices'"
+"""What torch says where an embedding is given real numbers."""
 
 
 def read_model(source: str | nn.Module, weights: Path | None) -> Any:
@@ -78,5 +81,11 @@ def _differ(one: nn.Module, other: nn.Module) -> bool:
 
 
 def traced(model: Any, given: Given) -> Traced:
-    """A model's run on the data, whether it is a module or a program."""
-    return trace_module(model, given) if isinstance(model, nn.Module) else trace_program(model, given)
+    """A model's run on the data, whether it is a module or a program; one that embeds categories gets integers."""
+    run = trace_module if isinstance(model, nn.Module) else trace_program
+    try:
+        return run(model, given)
+    except UserError as error:
+        if OF_INTEGERS not in str(error) or not given.integral:
+            raise
+        return run(model, given.in_integers())

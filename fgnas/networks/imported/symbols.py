@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fgnas.errors import UserError
 from fgnas.networks.imported.expressions import Affine, Workshop
+from fgnas.networks.imported.inputs import Inputs
 from fgnas.networks.imported.nodes import Ints, Reals
 
 Bools = NDArray[np.bool_]
@@ -103,6 +104,7 @@ class Call:
         result: what it returned.
         place: the module that runs.
         workshop: makes nodes.
+        inputs: of the model.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Call:
     result: Any
     place: str
     workshop: Workshop
+    inputs: Inputs
 
     def refused(self, why: str) -> UserError:
         """The error that ends the import, with the name of the module."""

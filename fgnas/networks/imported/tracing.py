@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -24,7 +22,8 @@ from torch_geometric.data import Data
 from fgnas.errors import UserError
 from fgnas.networks.imported import operations as families
 from fgnas.networks.imported.expressions import Affine, Workshop
-from fgnas.networks.imported.nodes import Input, Matrix, Node, Reals, ordered
+from fgnas.networks.imported.inputs import PLAIN, Given, Inputs, Part
+from fgnas.networks.imported.nodes import Node, Reals
 from fgnas.networks.imported.operations import functions, linear, rows, shapes
 from fgnas.networks.imported.operations.common import affine
 from fgnas.networks.imported.symbols import TABLE, Call, Final, Symbol
@@ -62,35 +61,6 @@ REPLACED = {
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """Arguments for a model's `forward`; it gets those that its signature has.
-
-    Attributes:
-        x: [N, F]. edge_index: [2, E]. edge_weight: [E], or None. batch: [N] the graph of each node, or None.
-        edge_features: [E, A], or None.
-    """
-
-    x: Tensor
-    edge_index: Tensor
-    edge_weight: Tensor | None = None
-    batch: Tensor | None = None
-    edge_features: Tensor | None = None
-
-    @property
-    def by_name(self) -> dict[str, Tensor | None]:
-        """The arguments by the names that models use; weights of edges may be their only features."""
-        edge_attr = self.edge_weight if self.edge_features is None else self.edge_features
-        return {"x": self.x, "edge_index": self.edge_index, "edge_weight": self.edge_weight, "edge_attr": edge_attr,
-                "batch": self.batch}  # fmt: skip
-
-    @property
-    def with_edges(self) -> Matrix:
-        """[N + E, F + A] the features of nodes, and below them those of edges in columns of their own."""
-        parts = (self.x, self.edge_features)
-        return sp.block_diag([one.double().numpy() for one in parts if one is not None], format="csr")
-
-
-@dataclass(frozen=True, eq=False)
 class Traced:
     """A model's run.
 
@@ -98,45 +68,30 @@ class Traced:
         output: the node of its results. result: [rows, columns] the results themselves.
         finals: whether a softmax of classes ends it.
         places: the modules that ran, in order, with the class of each.
-        edges: whether its input is that of `Given.with_edges`.
+        parts: its input is `Given.matrix` of these; the features of nodes alone where there are none.
     """
 
     output: Node
     result: Tensor
     finals: bool
     places: dict[str, str] = field(default_factory=dict)
-    edges: bool = False
+    parts: tuple[Part, ...] = ()
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps what every tensor is that depends on features.
+    """Keeps what every tensor is that depends on features; these are one input where its `parts` are known."""
 
-    With `edges` its input is that of `Given.with_edges`; else the features of edges are one of their own.
-    """
-
-    def __init__(self, given: Given, edges: bool = False) -> None:
+    def __init__(self, given: Given, parts: Sequence[Part] = ()) -> None:
         super().__init__()
         self.workshop = Workshop()
         self.where = "the model"
         self.width = given.x.shape[1]
-        self.known: dict[int, tuple[Tensor, Symbol]] = {}
-        parts = [one for one in (given.x, given.edge_features) if one is not None]
-        if edges:
-            whole = Input("the features", *np.sum([one.shape for one in parts], axis=0).tolist())
-            self.inputs: list[Node] = [whole] * len(parts)
-        else:
-            self.inputs = [Input("the features", *one.shape) for one in parts]
-        rows = columns = 0
-        for one, node in zip(parts, self.inputs, strict=True):
-            found = self.workshop.of_node(node)
-            if edges:
-                found = self.workshop.corner(found, (rows, columns), (one.shape[0], one.shape[1]))
-                rows, columns = rows + one.shape[0], columns + one.shape[1]
-            self.known[id(one)] = (one, found)
-
-    def reads_edges(self, last: Node) -> bool:
-        """Whether a value depends on the features of edges, which are an input of their own."""
-        return len(self.inputs) > 1 and any(one is self.inputs[1] for one in ordered(last))
+        self.inputs = Inputs(self.workshop, given, parts)
+        tensors = ((given.x, PLAIN), (given.edge_features, Part(edges=True)))
+        self.known: dict[int, tuple[Tensor, Symbol]] = {
+            id(one): (one, self.inputs.of(part)) for one, part in tensors
+            if one is not None and (not parts or part in parts)
+        }  # fmt: skip
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -161,7 +116,8 @@ class Recorder(TorchDispatchMode):
         if plain not in TABLE:
             why = INSTEAD.get(plain, f"{plain} of values that depend on features")
             raise UserError(f"{self.where}: {why}" + ("" if ":" in why else " is not supported"))
-        call = Call(plain, self._symbols(args), self._symbols(kwargs), result, self.where, self.workshop)
+        call = Call(plain, self._symbols(args), self._symbols(kwargs), result, self.where, self.workshop,
+                    self.inputs)  # fmt: skip
         found = TABLE[plain](call)
         several = isinstance(result, tuple | list)
         for tensor, symbol in zip(result, found, strict=True) if several else [(result, found)]:
@@ -178,28 +134,28 @@ class Recorder(TorchDispatchMode):
             raise UserError("the model returns what does not depend on the features")
         symbol = self.known[id(result)][1]
         ends = isinstance(symbol, Final)
-        call = Call("the result", (), {}, result, "the model", self.workshop)
+        call = Call("the result", (), {}, result, "the model", self.workshop, self.inputs)
         one = symbol.of if isinstance(symbol, Final) else affine(call, symbol)
         return self.workshop.made(one if isinstance(one, Affine) else affine(call, one)), ends
 
 
 @torch.no_grad()
-def trace_module(model: nn.Module, given: Given, edges: bool = False) -> Traced:
-    """Run a module; once more with the features of edges as part of its input, where it reads these.
+def trace_module(model: nn.Module, given: Given, parts: tuple[Part, ...] = ()) -> Traced:
+    """Run a module; once more with all parts in one input, where it reads others than the features of nodes.
 
     Raises UserError with the name of the module that cannot be imported.
     """
     model = copy.deepcopy(model).cpu().float().eval()
-    recorder, places, stack = Recorder(given, edges), dict[str, str](), list[tuple[str, nn.Module]]()
+    recorder, places, stack = Recorder(given, parts), dict[str, str](), list[tuple[str, nn.Module]]()
     for name, module in model.named_modules():
         if name:
             module.register_forward_pre_hook(_entering(name, stack, recorder, places))
             module.register_forward_hook(_leaving(stack, recorder, places))
     result = _run(recorder, lambda: model(*_arguments(model, given)))
     node, ends = recorder.of(result)
-    if not edges and recorder.reads_edges(node):
-        return trace_module(model, given, edges=True)
-    return Traced(node, result, ends, places, edges)
+    if not parts and (read := recorder.inputs.read(node)):
+        return trace_module(model, given, read)
+    return Traced(node, result, ends, places, parts)
 
 
 def _entering(
@@ -314,9 +270,9 @@ def _width_taken(reason: str, width: int) -> int | None:
 
 
 @torch.no_grad()
-def trace_program(program: Any, given: Given, edges: bool = False) -> Traced:
+def trace_program(program: Any, given: Given, parts: tuple[Part, ...] = ()) -> Traced:
     """Run an exported program, as `trace_module` does a module."""
-    recorder, places = Recorder(given, edges), dict[str, str]()
+    recorder, places = Recorder(given, parts), dict[str, str]()
     module = program.module()
 
     class Interpreter(torch.fx.Interpreter):
@@ -328,9 +284,9 @@ def trace_program(program: Any, given: Given, edges: bool = False) -> Traced:
     names = [str(node.target) for node in module.graph.nodes if node.op == "placeholder"]
     result = _run(recorder, lambda: Interpreter(module).run(*_in_place(names, given)))
     node, ends = recorder.of(result)
-    if not edges and recorder.reads_edges(node):
-        return trace_program(program, given, edges=True)
-    return Traced(node, result, ends, places, edges)
+    if not parts and (read := recorder.inputs.read(node)):
+        return trace_program(program, given, read)
+    return Traced(node, result, ends, places, parts)
 
 
 def _in_place(names: Sequence[str], given: Given) -> list[Tensor]:

@@ -11,9 +11,10 @@ from torch import nn
 from torch_geometric.nn import GCNConv, global_add_pool, global_max_pool, global_mean_pool
 
 from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.inputs import Given
 from fgnas.networks.imported.nodes import Input, Merge, Node, evaluated, ordered
 from fgnas.networks.imported.quantising import Seen, built, first_formats
-from fgnas.networks.imported.tracing import Given, trace_module
+from fgnas.networks.imported.tracing import trace_module
 
 WIDTH = 12
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pyg_models import ATTRIBUTES, OF_EDGES, Attributed, Pooled, Two, Weighted, settled
+from pyg_models import ATTRIBUTES, OF_EDGES, Attributed, Categories, Pooled, Two, Weighted, settled
 from torch import nn
 from torch_geometric.data import Data, InMemoryDataset
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, global_add_pool, global_mean_pool
@@ -20,9 +20,10 @@ from fgnas.cli import main
 from fgnas.hardware.integer import interpreter, stored
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import calibrated_on, imported
+from fgnas.networks.imported.inputs import Given
 from fgnas.networks.imported.nodes import Merge, ordered
 from fgnas.networks.imported.reading import traced
-from fgnas.networks.imported.tracing import Given, trace_module
+from fgnas.networks.imported.tracing import trace_module
 from fgnas.tasks import nodes, sources
 from fgnas.tasks.collection import metric, scores
 from fgnas.tasks.pooled import PooledData
@@ -180,6 +181,26 @@ def test_features_of_edges_of_many_graphs(name: str, tmp_path: Path) -> None:
     found = ImportedNetwork.load(network.save(tmp_path / "n.json"))
     np.testing.assert_array_equal(found.logits(), network.logits())
     assert found.source.graphs[0].features.shape == (sum(part.edge_features.shape[:1]) + len(part.graph), WIDTH + 3)
+
+
+@pytest.mark.slow
+def test_categories_of_atoms_and_bonds_in_hardware(tmp_path: Path) -> None:
+    """Integers of molecules, as PyG has them: embedded, imported, and the same in C++ and RTL."""
+    rng = np.random.default_rng(3)
+    for_all = [bonded(place) for place in range(40)]
+    for one in for_all:
+        one.x = torch.from_numpy(rng.integers(0, 5, one.x.shape))
+        one.edge_attr = torch.from_numpy(rng.integers(0, 3, one.edge_attr.shape))
+    torch.save(for_all, tmp_path / "rings.pt")
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    torch.manual_seed(4)
+    model = settled(Categories((5,) * WIDTH, (3,) * ATTRIBUTES, 8, 1), 4)
+    network = import_model(model, data, bits=8, graphs=2)
+    assert isinstance(network, ImportedNetwork)
+    project = network.write(tmp_path / "p")
+    assert project.csim()["mismatches"] == 0
+    found = project.simulate()
+    assert (found["mismatches"], found["cycles"]) == (0, found["predicted_cycles"])
 
 
 @pytest.mark.parametrize("name", ["GINEConv", "GATConv, edge_dim"])

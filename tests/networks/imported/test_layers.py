@@ -21,9 +21,10 @@ from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer.interpreter import run
 from fgnas.hardware.specification import Specification
 from fgnas.networks.imported.fusing import fused
+from fgnas.networks.imported.inputs import Given
 from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
 from fgnas.networks.imported.quantising import Quantised, built, first_formats
-from fgnas.networks.imported.tracing import Given, Traced, reals_of, trace_module, trace_program
+from fgnas.networks.imported.tracing import Traced, reals_of, trace_module, trace_program
 from fgnas.tools.csim import run_csim
 from fgnas.tools.simulate import run_calls
 

@@ -36,6 +36,16 @@ def multiplied(call: Call) -> Symbol:
     return call.workshop.shifted(found, np.broadcast_to(reals(bias), call.shape).ravel(), call.place)
 
 
+@operation("embedding")
+def embedded(call: Call) -> Symbol:
+    """Rows of weights by category: a product with a one for each category."""
+    weight, index = call.given[:2]
+    found = call.inputs.categories(index, len(weight)) if isinstance(index, Affine) else None
+    if found is None or is_symbol(weight):
+        raise call.refused("an embedding is supported of a column of the features as it is given")
+    return call.workshop.right(found, reals(weight), call.shape, call.place, trained=True)
+
+
 @operation("add", "add_", "sub", "sub_", "rsub")
 def added(call: Call) -> Symbol:
     """A sum or a difference."""
