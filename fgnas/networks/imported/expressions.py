@@ -201,7 +201,7 @@ class Workshop:
         """The node of a sum of terms."""
         terms = list(terms)
         place = next((term.place for term in terms if term.place), place)
-        terms = [self._widened(term, place) for term in terms]
+        terms = [self._widened(term, place) for term in self._summed(terms, shape[0], place)]
         parts: list[tuple[Node, Matrix]] = []
         for chain, inner in _by_first(term for term in terms if term.chain):
             rows = chain.shape[1]
@@ -221,6 +221,22 @@ class Workshop:
         elif merged:
             parts.append((self._merge(merged, None, shape, place), self.identity(shape[0])))
         return self._spread(parts, bias, shape, place)
+
+    def _summed(self, terms: list[Term], rows: int, place: str) -> list[Term]:
+        """Terms of equal weights as one, whose value is their sum, where its product and that sum together take fewer
+        multiplications than a product of each value."""
+        weights = terms[0].matrix
+        if len(terms) < 2 or weights is None or weights.ndim == 1:
+            return terms
+        if any(term.matrix is not weights or isinstance(term.node, Input) for term in terms):
+            return terms
+        (width, columns), values = weights.shape, {id(term.node): term.node.rows for term in terms}
+        entries = sum(one.nnz for term in terms for one in term.chain) + sum(rows for term in terms if not term.chain)
+        apart = sum(values.values()) * width * columns + entries * columns
+        if rows * width * columns + entries * width >= apart:
+            return terms
+        total = self._built([replace(term, matrix=None) for term in terms], None, (rows, width), place)
+        return [Term(total, (), weights, trained=True)]
 
     def _widened(self, term: Term, place: str) -> Term:
         """The same term with its sparse matrices worked first, where that takes fewer products."""

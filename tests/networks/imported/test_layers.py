@@ -22,7 +22,7 @@ from fgnas.hardware.integer.interpreter import run
 from fgnas.hardware.specification import Specification
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.inputs import Given
-from fgnas.networks.imported.nodes import Merge, Spread, evaluated, ordered
+from fgnas.networks.imported.nodes import Input, Merge, Spread, evaluated, ordered
 from fgnas.networks.imported.quantising import Quantised, built, first_formats
 from fgnas.networks.imported.tracing import Traced, reals_of, trace_module, trace_program
 from fgnas.tools.csim import run_csim
@@ -99,6 +99,15 @@ def test_a_product_stands_before_the_sum_where_rows_become_shorter() -> None:
     for out, kinds in ((3, [Merge, Spread]), (30, [Spread, Merge])):
         nodes = ordered(fused(trace_module(GCNConv(WIDTH, out), given).output))
         assert [type(node) for node in nodes[1:]] == kinds
+
+
+def test_messages_are_summed_before_a_product_of_fewer_rows() -> None:
+    """GINE's messages are rows of edges: their sum and the node itself, so many rows as nodes, meet the weights."""
+    given = random_given(8)
+    nodes = ordered(fused(trace_module(settled(models()["GINEConv"](WIDTH, CLASSES), 1), given).output))
+    own = [node for node in nodes if isinstance(node, Merge) and node.place.startswith("layer second")]
+    rows = [node.rows for node in own if not isinstance(node.given[0], Input)]
+    assert rows == [len(given.x)] * 2
 
 
 def test_powers_of_a_matrix_are_worked_one_by_one() -> None:
