@@ -107,7 +107,7 @@ def test_messages_are_summed_before_a_product_of_fewer_rows() -> None:
     nodes = ordered(fused(trace_module(settled(models()["GINEConv"](WIDTH, CLASSES), 1), given).output))
     own = [node for node in nodes if isinstance(node, Merge) and node.place.startswith("layer second")]
     rows = [node.rows for node in own if not isinstance(node.given[0], Input)]
-    assert rows == [len(given.x)] * 2
+    assert set(rows) == {len(given.x)}
 
 
 def test_powers_of_a_matrix_are_worked_one_by_one() -> None:
