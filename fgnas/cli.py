@@ -346,13 +346,13 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
 
 def _places(text: str) -> int | range:
     """A number of graphs, or their places from a first one up to another."""
-    first, between, end = text.partition(":")
-    if not text.replace(":", "", 1).isdecimal() or not first or (between and int(end or 0) <= int(first)) or (
-        not between and int(first) < 1
-    ):
+    named = re.fullmatch(r"(\d+)(?::(\d+))?", text)
+    first, end = named.groups() if named else ("0", None)
+    found = int(first) if end is None else range(int(first), int(end))
+    if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of graphs from 1 on nor FIRST:END, such as "
                                          f"64:128")  # fmt: skip
-    return range(int(first), int(end)) if between else int(first)
+    return found
 
 
 WHOLE = ("dataset", "split", "normalise")

@@ -15,6 +15,7 @@ from fgnas.tasks import files, molecules, nodes, tudata
 from fgnas.tasks.collection import Collection, Kind, Reals, of_nodes
 from fgnas.tasks.files import MASKS, Split
 
+Floats = NDArray[np.float32]
 OF_EDGES = ("edge_weight", "edge_attr")
 """Fields of a file about edges: weights, one number each, and features, which are weights where they are one number."""
 GRAPHS = ("graph", "batch")
@@ -44,18 +45,14 @@ def load(name: str) -> Collection:
             raise nodes.unknown(name, KNOWN)
         return of_nodes(nodes.load(name))
     fields = files.fields_of(path)
-    plain = {key: value for key, value in fields.items() if key not in OF_EDGES}
     if any(fields.get(one) is not None for one in GRAPHS):
         return _of_graphs(name, path, fields)
     if all(fields.get(one) is None for one in OF_EDGES):
         return of_nodes(nodes.load(name))
     weight, features = _of_edges(path, fields)
-    found = files.checked(path, plain)
+    found = files.checked(path, {key: value for key, value in fields.items() if key not in OF_EDGES})
     data = of_nodes(nodes.of_content(name, found))
     return replace(data, edge_index=found.edge_index, edge_weight=weight, nodes=None, edge_features=features)
-
-
-Floats = NDArray[np.float32]
 
 
 def _of_edges(path: Path, fields: dict[str, Any]) -> tuple[Floats | None, Floats | None]:
