@@ -31,7 +31,8 @@ from fgnas.errors import UserError
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.engine import MOST_SHIFTS, Engine
-from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.layers import Described
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer import interpreter
 from fgnas.networks.imported.importing import given_of

@@ -42,7 +42,8 @@ from fgnas.files import replace_file
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.calls import CalledArray, calls_engine, filled, laid_out
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.layers import Described
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import given_of, imported, proven

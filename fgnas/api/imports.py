@@ -24,7 +24,8 @@ from fgnas.hardware.array.calls import CalledArray
 from fgnas.hardware.array.choosing import Room, fastest_operations
 from fgnas.hardware.array.engine import LANES, check_may_pair, dsps_of
 from fgnas.hardware.array.kind import LIMITED
-from fgnas.hardware.array.operations import Described, OperationNetwork
+from fgnas.hardware.array.layers import Described
+from fgnas.hardware.array.operations import OperationNetwork
 from fgnas.hardware.integer import interpreter, stored
 from fgnas.hardware.specification import Specification
 from fgnas.plain import IMPORTED_BITS, check_bits
@@ -192,6 +193,7 @@ def import_model(
     source = os.fspath(source) if isinstance(source, os.PathLike) else source
     with step("load PyTorch and the model"):
         from fgnas.networks import pyg
+        from fgnas.networks.imported.chaining import chained
         from fgnas.networks.imported.importing import KEPT, imported
         from fgnas.networks.imported.reading import read_model, traced
 
@@ -208,7 +210,8 @@ def import_model(
                             f"slices at least: give --dsp {least} or more")  # fmt: skip
         run = functools.partial(traced, model)
         kept = KEPT if graphs is None else graphs
-        return ImportedNetwork.of(imported(run, found, bits, kept, loss), found, said, label, dsp, bits)
+        network = imported(run, found, bits, kept, loss, chained)
+        return ImportedNetwork.of(network, found, said, label, dsp, bits)
 
 
 def _names(source: Any) -> tuple[str, str]:

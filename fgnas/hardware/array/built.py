@@ -42,6 +42,7 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.integer.graph import AnyGraph
 from fgnas.tasks.nodes import GraphData
 
 ROOM_PROGRAMME, ROOM_BIASES, ROOM_BITS, ROOM_TABLES = 32, 32, 8, 1
@@ -65,7 +66,7 @@ def runs_on(
 
 
 def fastest_on(
-    engine: Engine, source: ArrayNetwork, data: GraphData, further: Sequence[GraphData] = ()
+    engine: Engine, source: ArrayNetwork, data: AnyGraph, further: Sequence[AnyGraph] = ()
 ) -> EncodedArray:
     """The network arranged on a built engine so that this graph takes the fewest cycles; `further` as in
     `encode_array`.

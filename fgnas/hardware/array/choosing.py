@@ -57,6 +57,7 @@ from fgnas.hardware.array.placing import check_least, fit
 from fgnas.hardware.array.pricing import ArrayPricer, Candidates
 from fgnas.hardware.array.programme import NARROW_BITS, PORT_WIDTHS, Activation
 from fgnas.hardware.array.resources import engine_resources, exponential_halves
+from fgnas.hardware.integer.graph import AnyGraph
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.specification import DEFAULT_FAMILY
 from fgnas.tasks.nodes import GraphData
@@ -112,7 +113,7 @@ cycle, or of the units that share a table. It costs LUTs, and these are only com
 
 
 def fastest(
-    source: ArrayNetwork, data: GraphData, room: Room, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: AnyGraph, room: Room, further: Sequence[AnyGraph] = ()
 ) -> ArrayAccelerator:
     """The engine and modes with the fewest cycles on this graph; among equals the one with fewer units.
 
@@ -148,7 +149,7 @@ def fastest(
 
 
 def _fastest_of(
-    source: ArrayNetwork, graphs: Sequence[GraphData], room: Room, offered: list[Arrangement]
+    source: ArrayNetwork, graphs: Sequence[AnyGraph], room: Room, offered: list[Arrangement]
 ) -> ArrayAccelerator:
     """The first that fits, the fastest first; `graphs` are those of the layers, or one for all."""
     offered = holding(source, graphs, in_pairs(source, offered, room) if room.paired else offered, room)
@@ -209,7 +210,7 @@ class _NotHeld(UserError):
 
 
 def holding(
-    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], room: Room
+    source: ArrayNetwork, graphs: Sequence[AnyGraph], offered: list[Arrangement], room: Room
 ) -> list[Arrangement]:
     """Those whose memories may hold the graphs: a price takes much longer. Raises _NotHeld where none's do."""
     found: list[Arrangement] = []
@@ -371,7 +372,7 @@ def arrangements_of(
     words, whole = int(row_words(g.features, g.k * g.attends, g.d)), ceil_div(g.d, LANES) if g.attends else 1
     hidden = [layer for layer in source.layers if not layer.second][:-1]
     found = []
-    for chosen in itertools.product(*(_columns(layer, units) for layer in hidden)):
+    for chosen in _together([_columns(layer, units) for layer in hidden]):
         held = ceil_div(words, chosen[0]) if chosen else whole
         passes = [one for one in range(1, held // whole + 1) if held % (one * whole) == 0]
         found += [
@@ -379,6 +380,19 @@ def arrangements_of(
             for one in passes for together in powers(results) for lanes, whole in savings
         ]  # fmt: skip
     return found
+
+
+MOST_TOGETHER = 2048
+"""Choices of the columns of all layers that are compared; of deeper networks those where all have the same number."""
+
+
+def _together(columns: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Choices of one number of columns for each layer: all, or, where these are too many, the same one for all layers
+    that may have it, and the next smaller one for others."""
+    if np.prod([len(one) for one in columns], dtype=float) <= MOST_TOGETHER:
+        return list(itertools.product(*columns))
+    offered = sorted(set(itertools.chain(*columns)))
+    return [tuple(max(n for n in own if n <= most) for own in columns) for most in offered]
 
 
 def in_shares(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangement]:
@@ -395,11 +409,11 @@ def in_shares(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangem
 
 def in_slices(source: ArrayNetwork, offered: list[Arrangement]) -> list[Arrangement]:
     """Arrangements with the first layer's W in 2, 4, 8, … slices, as many as a programme has descriptors for."""
-    if source.layers[0].averaged > 1:
+    if source.layers[0].products > 1:
         return []
     steps = [score_steps(layer) for layer in source.layers]
     rest = LOADS + any(steps) + sum(int(descriptors(1, one)) for one in steps[1:])
-    rest += source.layers[-1].averaged - 1
+    rest += sum(one.products - 1 for one in source.layers[1:])
     return [
         replace(one, slices=slices)
         for one in offered
@@ -429,7 +443,7 @@ def _columns(layer: ArrayLayer, units: int) -> list[int]:
 
 
 def prices_of(
-    source: ArrayNetwork, graphs: Sequence[GraphData], offered: list[Arrangement], beat_bits: int,
+    source: ArrayNetwork, graphs: Sequence[AnyGraph], offered: list[Arrangement], beat_bits: int,
     family: str = DEFAULT_FAMILY,
 ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
     """[n] cycles and resources of each arrangement behind a port, by name."""
@@ -469,6 +483,7 @@ def arranged(source: ArrayNetwork, offered: Sequence[Arrangement], family: str) 
         heads=every(layer.k * layer.attends for layer in layers) if softmax else (),
         vectors=every(len(layer.vectors) + layer.pair for layer in layers),
         exponential_halves=exponential_halves(softmax, family), averaged=layers[-1].averaged,
+        products=every(layer.products for layer in layers),
         seconds=tuple(layer.second for layer in layers), added=layers[-1].adds_heads,
         dots=every(layer.dot for layer in layers),
         pairs=every(layer.pair for layer in layers),

@@ -210,18 +210,17 @@ def descriptor_cycles(
 
 def phase_names(encoded: EncodedArray) -> list[str]:
     """The phases of `phase_cycles`, in words."""
-    plans, names, source = encoded.accelerator.plans, ["fetch"], encoded.accelerator.source
+    names, layers, source = ["fetch"], [-1, *encoded.layers], encoded.accelerator.source
     for d, layer, (kind, number) in zip(encoded.programme, encoded.layers, parts_of(encoded.programme), strict=True):
-        which = f" {source.layers[layer].place}" if layer >= 0 else ""
+        which = f" {source.called(source.layers[layer])}" if layer >= 0 else ""
         if number and layer >= 0:
             which += f", {kind} {number}"
         work = _second(source.layers[layer], _work(d)) if layer >= 0 and source.layers[layer].second else _work(d)
         names.append(f"load {Target(d.target).name.lower()}{which}" if not d.computes else f"{work}{which}")
-    part = "head" if plans[-1].averaged > 1 else "pass"  # the last layer has one pass, if it is the first, too
+    parts = ["pass" if one.products == 1 else "term" if one.shifts else "head" for one in source.layers]
     several = [(name, names.count(name) > 1, names[:place].count(name) + 1) for place, name in enumerate(names)]
-    last = f" {source.layers[-1].place}"
-    return [f"{name}, {part if name.endswith(last) else 'pass'} {number}" if more else name
-            for name, more, number in several]  # fmt: skip
+    return [f"{name}, {parts[layer]} {number}" if more else name
+            for (name, more, number), layer in zip(several, layers, strict=True)]  # fmt: skip
 
 
 SLICE, BLOCK = "slice", "block"
@@ -316,8 +315,8 @@ def multiplications_by_phase(encoded: EncodedArray) -> list[int]:
             combined, gathered = _of_block(encoded, layer, part - 1, combined, gathered)
         of_phase = {"query": queries, "pair": queries, "score": scores - queries, "combine": combined - scores,
                     "maximum": 0, "aggregate": gathered}[_work(one)]  # fmt: skip
-        heads = plans[layer].averaged if _work(one) == "combine" else 1
-        found.append(int(of_phase) // plans[layer].passes // heads)
+        products = plans[layer].products if _work(one) == "combine" else 1
+        found.append(int(of_phase) // plans[layer].passes // products)
     return found
 
 
@@ -342,7 +341,7 @@ def _needed(encoded: EncodedArray) -> list[tuple[int, int]]:
         edges = len(graph.sources)
         elements = encoded.graph.features.nnz if layer.first else combined * layer.input_width
         products = 0 if layer.adds_heads else int(elements) * layer.features
-        gathered = edges * layer.features * (layer.gcn or layer.attends)
+        gathered = edges * (layer.features // max(1, len(layer.shifts))) * (layer.gcn or layer.attends)
         found.append((products + _score_multiplications(layer, combined, edges), gathered))
     return found
 

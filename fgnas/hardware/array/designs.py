@@ -52,7 +52,7 @@ from fgnas.hardware.array.engine import (
     Softmax,
     table_banks,
 )
-from fgnas.hardware.array.layers import ArrayNetwork, FurtherBits, further_bits
+from fgnas.hardware.array.layers import DesignNetwork, FurtherBits, further_bits
 from fgnas.hardware.array.lowering import MOST_AVERAGED, ArrayAccelerator, Scored, softmax_for, unfolded
 from fgnas.hardware.array.placing import fit
 from fgnas.hardware.array.pricing import ArrayPricer, ArrayPrices, Candidates
@@ -421,7 +421,7 @@ class ArrayDesignPricer:
         return ArrayPrices(**found)
 
 
-def array_of(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
+def array_of(source: DesignNetwork, data: GraphData, further: Sequence[GraphData] = ()) -> ArrayAccelerator:
     """A design on its own array, divided as its price says; `further` as in `encode_array`.
 
     Raises UserError where no engine holds it.

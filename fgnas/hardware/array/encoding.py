@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fgnas.errors import UserError
-from fgnas.fixedpoint import Codes
+from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
 from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
@@ -56,9 +56,8 @@ from fgnas.hardware.array.programme import (
     entry_beats,
     programme_beats,
 )
-from fgnas.hardware.integer.graph import IntegerGraph, integer_graph, unweighted
+from fgnas.hardware.integer.graph import AnyGraph, IntegerGraph, integer_graph, unweighted
 from fgnas.hardware.numbers import ceil_div
-from fgnas.tasks.nodes import GraphData
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
 """The memories that a network is loaded into, by the name of their image."""
@@ -68,7 +67,7 @@ ROUNDED_AWAY = (
 
 
 def encode_array(
-    accelerator: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()
+    accelerator: ArrayAccelerator, data: AnyGraph, further: Sequence[AnyGraph] = ()
 ) -> EncodedArray:
     """Deal, pack and encode a graph. Raises UserError where the engine does not hold it.
 
@@ -96,8 +95,8 @@ def encode_array(
 
 
 def encode_graphs(
-    source: ArrayNetwork, data: GraphData, further: Sequence[GraphData]
-) -> tuple[tuple[GraphData, ...], tuple[IntegerGraph, ...]]:
+    source: ArrayNetwork, data: AnyGraph, further: Sequence[AnyGraph]
+) -> tuple[tuple[AnyGraph, ...], tuple[IntegerGraph, ...]]:
     """The graph of every layer, as it is given and in the network's integers; `further` as in `encode_array`.
 
     Raises UserError where the network does not read it.
@@ -106,7 +105,7 @@ def encode_graphs(
     return given, _encoded(source, given)
 
 
-def _checked_graphs(source: ArrayNetwork, data: GraphData, further: Sequence[GraphData]) -> tuple[GraphData, ...]:
+def _checked_graphs(source: ArrayNetwork, data: AnyGraph, further: Sequence[AnyGraph]) -> tuple[AnyGraph, ...]:
     """The graph of every layer. Raises UserError for other features, or more neighbours, than the network reads."""
     if data.width_in != source.shape.width_in:
         raise UserError(f"the graph has {data.width_in} features a node, the network reads {source.shape.width_in}")
@@ -118,29 +117,35 @@ def _checked_graphs(source: ArrayNetwork, data: GraphData, further: Sequence[Gra
     return given
 
 
-def check_graph(accelerator: ArrayAccelerator, data: GraphData, further: Sequence[GraphData] = ()) -> None:
+def check_graph(accelerator: ArrayAccelerator, data: AnyGraph, further: Sequence[AnyGraph] = ()) -> None:
     """Raise UserError where `encode_array` would, without its streams."""
     _checked_graphs(accelerator.source, data, further)
     check_memories(accelerator, deal_graph(accelerator.plans, data, further, accelerator.engine.queue_words))
 
 
-def _encoded(source: ArrayNetwork, given: Sequence[GraphData]) -> tuple[IntegerGraph, ...]:
+def _encoded(source: ArrayNetwork, given: Sequence[AnyGraph]) -> tuple[IntegerGraph, ...]:
     """The graph of every layer in the network's integers; layers share equal ones."""
     found: dict[int, IntegerGraph] = {}
     held = given[0].nodes
     for layer, one in zip(source.layers, given, strict=True):
-        if len(one.sources) and one.sources.max() >= held:
+        if len(one.sources) and one.sources.max() >= held * max(1, len(layer.shifts)):
             raise UserError(f"layer {layer.index}: its graph has a source beyond the {held} rows of the layer "
                             f"before")  # fmt: skip
         weighted = layer.gcn or layer.attends
-        if one.nodes != held and weighted:
+        if one.nodes != held and weighted and not isinstance(one, IntegerGraph):
             raise UserError(f"layer {layer.index}: the rows of a readout have no coefficients; choose attention "
                             f"constant")  # fmt: skip
         if id(one) not in found:
-            plain = layer.second or one.nodes != held
-            found[id(one)] = unweighted(one) if plain else integer_graph(one, source.layers[0].number)
+            found[id(one)] = _integers(one, source.layers[0].number, layer.second or one.nodes != held)
         held = one.nodes
     return tuple(found[id(one)] for one in given)
+
+
+def _integers(data: AnyGraph, number: FixedPoint, plain: bool) -> IntegerGraph:
+    """A graph as integers, with features in a format or `plain`; as it is, where it has them already."""
+    if isinstance(data, IntegerGraph):
+        return data
+    return unweighted(data) if plain else integer_graph(data, number)
 
 
 def logit_beats(engine: Engine, plan: LayerPlan, deal: Deal) -> int:
@@ -170,11 +175,10 @@ class _Encoder:
     """Builds the programme and the streams, phase by phase."""
 
     def __init__(
-        self, accelerator: ArrayAccelerator, given: Sequence[GraphData], graphs: Sequence[IntegerGraph], dealt: Dealt
+        self, accelerator: ArrayAccelerator, given: Sequence[AnyGraph], graphs: Sequence[IntegerGraph], dealt: Dealt
     ) -> None:
         self.accelerator, self.given, self.graphs, self.dealt = accelerator, given, graphs, dealt
         self.engine: Engine = accelerator.engine
-        self.logit_fraction = accelerator.source.logit_format.fraction_bits
         self.programme: list[Descriptor] = []
         self.layers: list[int] = []
         self.schedules: dict[int, Schedule] = {}
@@ -229,8 +233,8 @@ class _Encoder:
                     if piece or (part and not block):
                         image = Image.of(self.accelerator.part_image(plan, part, piece), self.engine)
                         self._load(image, Target.TABLE, plan.table_base, index)
-                    for head in range(plan.averaged):
-                        self._add(self._of_head(plan, combine, head), index, combined)
+                    for product in range(plan.products):
+                        self._add(self._of_product(plan, combine, product), index, combined)
                 if queries is not None:
                     self._attend_edges(plan, part, *queries, aggregate, aggregated)
                 elif plan.attends:
@@ -238,12 +242,13 @@ class _Encoder:
                 own = {"target_base": part * plan.tiles} if aggregate.target == Target.OWN else {}
                 self._add(replace(aggregate, bias_base=plan.bias_base + part * plan.tiles, **own), index, aggregated)
 
-    def _of_head(self, plan: LayerPlan, combine: Descriptor, head: int) -> Descriptor:
-        """The combination of one of the heads that are averaged, from that of the first."""
+    def _of_product(self, plan: LayerPlan, combine: Descriptor, product: int) -> Descriptor:
+        """The combination of one of several products, from that of the first."""
         rows = int(self.placed[plan.layer.index].held_rows)
         return replace(
-            combine, table_base=combine.table_base + head * plan.head_weight_words,
-            target_base=combine.target_base + head * rows * plan.pitch,
+            combine, table_base=combine.table_base + product * plan.head_weight_words,
+            target_base=combine.target_base + product * rows * plan.pitch,
+            shift=self.engine.shift_number(plan.layer.linear_shifts[product]),
         )  # fmt: skip
 
     def _attend(self, plan: LayerPlan, part: int, aggregate: Descriptor, schedule: Schedule) -> None:
@@ -360,7 +365,7 @@ class _Encoder:
             target_base=self.accelerator.results_base + plan.scored_nodes,
             target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1 if not plan.last else 0,
-            shift=self.engine.shift_number(plan.layer.linear_shift),
+            shift=self.engine.shift_number(plan.layer.linear_shifts[0]),
             bits=plan.layer.value_format.width,
         )
         if not plan.first:
@@ -413,7 +418,7 @@ class _Encoder:
             reduce=int(plan.layer.maximum),
             shift=engine.shift_number(plan.aggregate_shift + fraction - wire.COEFFICIENT_FRACTION_BITS),
             bias=1,
-            bias_fine=int(plan.last and plan.layer.value_format.fraction_bits < self.logit_fraction),
+            bias_fine=int(plan.last and plan.layer.apply.bias_shift > 0),
             activation=plan.activation,
             activation_base=plan.activation_base if plan.activation_words else 0,
             bits=wire.LOGIT_BITS if plan.last else plan.layer.apply.argument.width,
@@ -435,11 +440,12 @@ class _Encoder:
         index = plan.layer.index
         graph, rows, combined = self.graphs[index], self.given[index], self.dealt.combined(index)
         sources = self_first(graph, index) if plan.attends else graph.sources
-        held = int(self.placed[index].block_rows)
-        here = combined.ordinal[sources] // held == block
+        held, product_rows = int(self.placed[index].block_rows), int(self.placed[index].held_rows)
+        product, source = np.divmod(sources, max(1, len(combined.group)))
+        here = combined.ordinal[source] // held == block
         targets = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))[here]
-        place = combined.position[sources[here]] - block * held * combined.groups
-        places = place[:, None] + np.arange(plan.averaged) * int(self.placed[index].held_rows)
+        place = combined.position[source[here]] + product[here] * product_rows - block * held * combined.groups
+        places = place[:, None] + np.arange(plan.averaged) * product_rows
         weights = np.repeat(coefficients(plan.layer, rows, graph, fraction)[here], plan.averaged)
         if self.engine.shared > 1 and plan.layer.maximum and not weights.all():
             raise UserError(f"layer {index}: {ROUNDED_AWAY}")

@@ -19,8 +19,7 @@ from fgnas.hardware.array.programme import (
     NARROW_BITS,
 )
 from fgnas.hardware.array.sharing import copies_of_takers, pack_shared
-from fgnas.hardware.integer.graph import IntegerGraph
-from fgnas.tasks.nodes import GraphData
+from fgnas.hardware.integer.graph import AnyGraph, IntegerGraph
 
 LARGEST_VALUE = (1 << (NARROW_BITS - 1)) - 1
 """The largest value that every entry can have."""
@@ -136,12 +135,12 @@ def self_first(graph: IntegerGraph, layer: int) -> Ints:
     return found
 
 
-def readout_fraction(rows: GraphData) -> int:
+def readout_fraction(rows: AnyGraph) -> int:
     """The most fraction bits with which the coefficient of a readout's smallest graph is a value of any entry."""
     return (int(rows.degrees.min()) * LARGEST_VALUE).bit_length() - 1
 
 
-def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
+def mean_fraction(plan: LayerPlan, engine: Engine, rows: AnyGraph) -> int:
     """The fraction bits of the coefficients of a readout's mean: that of its smallest graph fills 9 bits.
 
     Raises UserError where the engine does not offer the shift, or the largest graph would have the coefficient 0.
@@ -158,7 +157,7 @@ def mean_fraction(plan: LayerPlan, engine: Engine, rows: GraphData) -> int:
 
 
 def coefficients(
-    layer: ArrayLayer, data: GraphData, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
+    layer: ArrayLayer, data: AnyGraph, graph: IntegerGraph, fraction: int = wire.COEFFICIENT_FRACTION_BITS
 ) -> Codes:
     """[edges] integer coefficients of an aggregation, in the order of `graph.sources`.
 

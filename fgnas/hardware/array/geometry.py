@@ -33,8 +33,10 @@ class LayerWords:
             words of W of one slice.
         blocks: parts of the rows of H that are made and aggregated one after the other, the next from the partial sums
             of the one before. The table holds the rows of one block.
-        averaged: heads that the last layer averages; 1 in others. Each is combined by itself, its rows of H behind
-            those of the head before it, and a row of the aggregation has an entry of every head for each edge.
+        products: whose rows of H an aggregation reads: those of heads that are averaged, or of the terms of a sum.
+            Each is combined by itself, its rows of H behind those of the one before it.
+        averaged: heads that the last layer averages; 1 in others. A row of the aggregation has an entry of every head
+            for each edge.
         attends: whether messages are weighted by scores; `dot`: whether every edge has a score of its own; `pair`:
             whether that is made of functions of two nodes' features, which meet factors in the table.
         maximum: whether rows are reduced by their maximum.
@@ -49,6 +51,7 @@ class LayerWords:
     passes: Any
     slices: Any
     blocks: Any
+    products: Any
     averaged: Any
     attends: Any
     dot: Any
@@ -94,7 +97,7 @@ class LayerWords:
     @property
     def weight_words(self) -> Any:
         """Words of W in a unit, of one pass and one slice, and of the factors of its scores behind them."""
-        return self.averaged * self.head_weight_words + self.factor_words
+        return self.products * self.head_weight_words + self.factor_words
 
     @property
     def least_words(self) -> Any:
@@ -137,7 +140,7 @@ class PlacedLayer:
 
     @property
     def held_rows(self) -> Any:
-        """Rows of H, of one head where heads are averaged, that a table holds: as many for every group that makes them,
+        """Rows of H, of one of several products, that a table holds: as many for every group that makes them,
         and for every group that makes scores of nodes."""
         made = self.combined_groups * self.block_rows
         return np.where(self.words.scored_nodes, self.score_rows * self.groups, made)
@@ -145,7 +148,7 @@ class PlacedLayer:
     @property
     def result_words(self) -> Any:
         """Words of H."""
-        return self.words.averaged * self.held_rows * self.words.pitch
+        return self.words.products * self.held_rows * self.words.pitch
 
     @property
     def own_words(self) -> Any:

@@ -26,7 +26,7 @@ from fgnas.hardware.array.lowering import (
     check_counts,
 )
 from fgnas.hardware.array.programme import Activation
-from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.graph import AnyGraph, IntegerGraph
 from fgnas.hardware.integer.scores.pair import PairScores
 from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
@@ -175,7 +175,7 @@ class _Halves:
         self.halves.append(half)
         return len(self.halves) - 1
 
-    def layer(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, first: IntegerGraph) -> None:
+    def layer(self, layer: ArrayLayer, rows: AnyGraph, graph: IntegerGraph, first: IntegerGraph) -> None:
         """The halves of a layer."""
         h = self._add(self._combination(layer, first))
         if layer.scoring is None:
@@ -203,11 +203,11 @@ class _Halves:
         needed = 0 if layer.adds_heads else len(rows.index) * g.k * g.d
         return Half(
             name=f"{work} {layer.place}", layer=layer.index, aggregates=False, rows=rows,
-            value=value, table=weight, depth=g.input_width, columns=weight.shape[1], shift=layer.linear_shift,
+            value=value, table=weight, depth=g.input_width, columns=weight.shape[1], shift=layer.linear_shifts[0],
             bits=layer.value_format.width, multiplications=needed,
         )  # fmt: skip
 
-    def _aggregation(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _aggregation(self, layer: ArrayLayer, rows: AnyGraph, graph: IntegerGraph, h: int) -> Half:
         """A H, bias and activation; a row has an entry of every averaged head for each edge."""
         g, heads = layer, layer.averaged
         index = (graph.sources[:, None] * heads + np.arange(heads)).ravel()
@@ -231,7 +231,7 @@ class _Halves:
         }  # fmt: skip
 
     def _messages(
-        self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, table: Made, scores: Made, edges: bool
+        self, layer: ArrayLayer, rows: AnyGraph, graph: IntegerGraph, table: Made, scores: Made, edges: bool
     ) -> Half:
         """Messages weighted by scores; the table has a row for each node, or for each edge."""
         g = layer
@@ -248,7 +248,7 @@ class _Halves:
             multiplications=len(graph.sources) * g.k * g.d, heads=heads, **self._finish(layer) | {"bias": bias},
         )  # fmt: skip
 
-    def _messages_of_nodes(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _messages_of_nodes(self, layer: ArrayLayer, rows: AnyGraph, graph: IntegerGraph, h: int) -> Half:
         """The scores of nodes, then the messages: dense rows of H times the vectors of both sides."""
         g, features = layer, features_of(layer)
         place = np.arange(g.k * g.d)
@@ -267,7 +267,7 @@ class _Halves:
         ))  # fmt: skip
         return self._messages(layer, rows, graph, lambda results: results[h], lambda results: results[s], False)
 
-    def _messages_of_edges(self, layer: ArrayLayer, rows: GraphData, graph: IntegerGraph, h: int) -> Half:
+    def _messages_of_edges(self, layer: ArrayLayer, rows: AnyGraph, graph: IntegerGraph, h: int) -> Half:
         """The scores of edges, head by head, then the messages, whose table has a row for each edge.
 
         A score is that of a source; that of the row's node is the same number for all, which makes no sum negative.

@@ -22,7 +22,7 @@ from fgnas.hardware.array.designs import ArrayDesignPricer, ArrayDesignPrices, a
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import check_graph, encode_array
 from fgnas.hardware.array.engine import Engine, check_may_pair
-from fgnas.hardware.array.layers import ArrayNetwork, array_network
+from fgnas.hardware.array.layers import DesignNetwork, array_network
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.resources import written_resources
 from fgnas.hardware.integer.quantised import integer_logits
@@ -99,7 +99,7 @@ class FittedArray:
         built: the network on an existing array; None if an array is chosen.
     """
 
-    source: ArrayNetwork
+    source: DesignNetwork
     network: Network
     data: GraphData
     wanted: Wanted

@@ -61,6 +61,8 @@ class ArrayLayer:
         apply: bias and function, or the logits.
         last: whether its results are logits.
         adds_heads: whether it is the mean of heads that cannot share a sum.
+        shifts: right shifts behind each of several products, whose columns `combine` has as those of heads that share a
+            sum: the rows of messages are those of all products, one below the other. Empty where there is one.
     """
 
     index: int
@@ -72,6 +74,7 @@ class ArrayLayer:
     apply: Apply
     last: bool = False
     adds_heads: bool = False
+    shifts: tuple[int, ...] = ()
 
     @property
     def first(self) -> bool:
@@ -111,6 +114,11 @@ class ArrayLayer:
         return 1 if self.attends else self.k
 
     @property
+    def products(self) -> int:
+        """Products whose rows an aggregation reads: of heads that share a sum, or of terms."""
+        return len(self.shifts) or self.averaged
+
+    @property
     def attends(self) -> bool:
         """Whether messages are weighted by scores."""
         return isinstance(self.messages, Attend)
@@ -143,9 +151,9 @@ class ArrayLayer:
         return self.combine.number
 
     @property
-    def linear_shift(self) -> int:
-        """Right shift behind the combination."""
-        return self.combine.shift
+    def linear_shifts(self) -> tuple[int, ...]:
+        """Right shifts behind the combination of each product."""
+        return self.shifts or (self.combine.shift,) * self.products
 
     @property
     def aggregate_shift(self) -> int:
@@ -195,7 +203,7 @@ class ArrayLayer:
         """How the array computes the function."""
         if self.last or self.apply.table is None:
             return Activation.NONE
-        if not is_plain(self.apply.function, self.value_format, self.apply.output):
+        if not is_plain(self.apply.function, self.apply.argument, self.apply.output):
             return Activation.TABLE
         return Activation.RELU if self.apply.function == "relu" else Activation.NONE
 
@@ -211,13 +219,24 @@ class ArrayLayer:
         return self.scoring.shift
 
 
+class Described(NamedTuple):
+    """The description that replaces a design: the hash of a network's content, and the content as plain JSON values."""
+
+    hash: str
+    content: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content."""
+        return self.content
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayNetwork:
     """A network in the array's layers, and the capacities of the graphs that it serves.
 
     Attributes:
         name, dataset: of the network, and of its data.
-        design: the design that it was made from.
+        design: the design that it was made from, or what describes it without one.
         shape: of the graphs.
         input_scale: power of two of the features.
         integers: the network as operations, whose logits are right.
@@ -225,7 +244,7 @@ class ArrayNetwork:
 
     name: str
     dataset: str
-    design: Design
+    design: Design | Described
     shape: GraphShape
     input_scale: int
     integers: IntegerNetwork
@@ -240,13 +259,24 @@ class ArrayNetwork:
         """Format of the logits."""
         return self.layers[-1].apply.output
 
+    def called(self, layer: ArrayLayer) -> str:
+        """How people call a layer."""
+        return str(layer.place)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignNetwork(ArrayNetwork):
+    """A design in the array's layers."""
+
+    design: Design
+
 
 def array_network(
     design: Design, network: Network, shape: GraphShape, dataset: str = "", name: str = ""
-) -> ArrayNetwork:
+) -> DesignNetwork:
     """A design with its weights in the array's layers. Raises UserError where the weights do not fit the design."""
     integers = network_of(design, network, shape.width_in, shape.classes, ROUNDING)
-    return ArrayNetwork(name or design.hash, dataset, design, shape, network.input_scale, integers)
+    return DesignNetwork(name or design.hash, dataset, design, shape, network.input_scale, integers)
 
 
 def fused(network: IntegerNetwork) -> tuple[ArrayLayer, ...]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fgnas.design import DOT
+from fgnas.design import DOT, Design
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
@@ -47,7 +47,7 @@ class LayerPlan(LayerWords):
         activation: the function behind the bias.
         aggregate_shift: right shift that takes an aggregate to Y's fraction bits.
         inputs: [elements] of a row of the combination's input: the layer's input at each place, or ABSENT.
-        columns: [elements] of a row of H, of one head where heads are averaged: the layer's feature at each place, or
+        columns: [elements] of a row of H, of one of several products: the layer's feature at each place, or
             ABSENT. Words are dealt to the n units in turn, the words of a head to one unit.
         vectors_base: first word of the attention's vectors, counted from the first of all layers.
     """
@@ -72,13 +72,13 @@ class LayerPlan(LayerWords):
     @property
     def factors_base(self) -> int:
         """First word of the factors in the table."""
-        return self.table_base + self.averaged * self.head_weight_words
+        return self.table_base + self.products * self.head_weight_words
 
     @property
     def own_elements(self) -> int:
         """Elements of a row of Z that the fullest unit holds."""
         g = self.layer
-        return int(own_elements(g.features, g.k * g.attends, g.d, self.aggregate.n))
+        return int(own_elements(g.features // self.products, g.k * g.attends, g.d, self.aggregate.n))
 
     @property
     def scores_base(self) -> int:
@@ -116,8 +116,8 @@ class LayerPlan(LayerWords):
         lanes = column[:, None] + np.arange(LANES)
         padded = np.pad(self.layer.combine.weight, ((0, 1), (0, 1)))  # ABSENT names the zeros at the end
         inputs, held = _held(self.inputs, rows)[:, None, None], _held(self.columns, lanes)
-        # The heads of a class are adjacent in the layer's features.
-        features = [np.where(held == ABSENT, ABSENT, held * self.averaged + head) for head in range(self.averaged)]
+        # The products of a column, such as the heads of a class, are adjacent in the layer's features.
+        features = [np.where(held == ABSENT, ABSENT, held * self.products + one) for one in range(self.products)]
         words = [padded[inputs, of_head].reshape(-1, LANES) for of_head in features]
         scoring = self.layer.scoring
         factors = [self._vector_words(place, scoring.factor)[part]] if isinstance(scoring, PairScores) else []
@@ -375,7 +375,8 @@ def _check_softmax(source: ArrayNetwork, plans: Sequence[LayerPlan], engine: Eng
         raise UserError("the network has attention with scores, which the engine does not offer")
     if needed.mean and not engine.softmax.mean:
         raise UserError("the network takes a mean with scores, which the engine does not offer")
-    pair = next((source.design.layers[layer.place].attention for layer in source.layers if layer.pair), "")
+    named = source.design.layers if isinstance(source.design, Design) else ()
+    pair = next((named[layer.place].attention for layer in source.layers if layer.pair and named), "of pairs")
     for offer, attention in (("symmetric", "gat-sym"), ("pair", pair), ("dot", DOT)):
         if getattr(needed, offer) and not getattr(engine.softmax, offer):
             raise UserError(f"the network has attention {attention}, which the engine does not offer")
@@ -422,7 +423,7 @@ def _planned(layer: ArrayLayer, n: int, before: LayerPlan | None, one: Arrangeme
     if one.units % n:
         raise UserError(f"layer {layer.index}: {one.units} units are not whole groups of {n} side by side")
     passes = one.passes if before is None else 1
-    words = int(row_words(layer.features // layer.averaged, layer.k * layer.attends, layer.d))
+    words = int(row_words(layer.features // layer.products, layer.k * layer.attends, layer.d))
     held = ceil_div(words, n)
     whole = ceil_div(layer.d, LANES) if layer.attends else 1
     if held % (passes * whole) or (layer.last and passes > 1):
@@ -454,6 +455,7 @@ def _planned(layer: ArrayLayer, n: int, before: LayerPlan | None, one: Arrangeme
         columns=_columns(layer, n),
         vectors_base=0 if before is None else before.vectors_base + before.vector_words * before.passes,
         passes=passes,
+        products=layer.products,
         averaged=layer.averaged,
         slices=one.slices if before is None else 1,
         blocks=one.blocks,
@@ -474,8 +476,8 @@ def _check_parts(source: ArrayNetwork, one: Arrangement) -> None:
     first, last = source.layers[0], source.layers[-1]
     if not 1 <= one.slices <= first.input_width:
         raise UserError(f"layer 0: {first.input_width} columns of X are not {one.slices} slices")
-    if one.slices > 1 and first.averaged > 1:
-        raise UserError("layer 0: heads that are averaged are not combined in slices")
+    if one.slices > 1 and first.products > 1:
+        raise UserError("layer 0: heads that are averaged, or several products, are not combined in slices")
     _check_blocks(source, one.slices, one.blocks)
     if one.split > 1 and last.maximum:
         raise UserError("units of a group add their sums: a maximum cannot be split among them")
@@ -502,7 +504,7 @@ def last_columns(source: ArrayNetwork) -> int:
 
 def has_blocks(source: ArrayNetwork) -> bool:
     """Whether the rows of H can come in blocks."""
-    return not any(one.averaged > 1 or one.attends for one in source.layers)
+    return not any(one.products > 1 or one.attends for one in source.layers)
 
 
 def _check_blocks(source: ArrayNetwork, slices: int, blocks: int) -> None:
@@ -514,8 +516,9 @@ def _check_blocks(source: ArrayNetwork, slices: int, blocks: int) -> None:
     if has_blocks(source):
         return
     for layer in source.layers:
-        if layer.averaged > 1:
-            raise UserError(f"layer {layer.index}: heads that are averaged have their rows of H in one block")
+        if layer.products > 1:
+            raise UserError(f"layer {layer.index}: heads that are averaged, or several products, have their rows of H "
+                            f"in one block")  # fmt: skip
         if layer.attends:
             raise UserError(f"layer {layer.index}: messages with scores have their rows of H in one block: a softmax "
                             f"needs all of a row's scores at once")  # fmt: skip
@@ -547,7 +550,7 @@ def _columns(layer: ArrayLayer, n: int) -> Ints:
     """The features of a row of H at their places; see `LayerPlan`."""
     g = layer
     if not g.attends:
-        return np.arange(g.features // layer.averaged)
+        return np.arange(g.features // layer.products)
     words = ceil_div(g.d, LANES)  # of a head; heads are dealt to the units in turn
     word, lane = np.arange(g.k * words)[:, None], np.arange(LANES)
     tile, unit = word // n, word % n
@@ -558,7 +561,7 @@ def _columns(layer: ArrayLayer, n: int) -> Ints:
 def default_columns(layer: ArrayLayer, units: int) -> int:
     """The largest power of two of units side by side, of which groups can be made, with columns for every unit; with
     attention, with a head for every unit."""
-    parts = layer.k if layer.attends else ceil_div(layer.features, LANES)
+    parts = layer.k if layer.attends else ceil_div(layer.features // layer.products, LANES)
     return min(units & -units, 1 << (parts.bit_length() - 1))
 
 
@@ -627,14 +630,14 @@ def layer_shifts(layer: ArrayLayer) -> tuple[int, ...]:
     """The right shifts of a layer: of its combination and aggregation, and of scores and of the largest of them."""
     attention = (layer.query_shift, 0) if layer.attends else ()
     dot = (layer.dot_shift,) if layer.dot else ()
-    return (layer.linear_shift, layer.aggregate_shift, *attention, *dot)
+    return (*layer.linear_shifts, layer.aggregate_shift, *attention, *dot)
 
 
 def most_descriptors(plans: Sequence[LayerPlan]) -> int:
     """Descriptors of a programme at most: an activation table may be missing."""
     vectors = any(plan.attends for plan in plans)
     return LOADS + vectors + sum(
-        int(descriptors(plan.passes, score_steps(plan.layer), plan.slices, plan.averaged, plan.blocks))
+        int(descriptors(plan.passes, score_steps(plan.layer), plan.slices, plan.products, plan.blocks))
         for plan in plans
     )
 
@@ -645,14 +648,14 @@ def score_steps(layer: ArrayLayer) -> int:
     return 0 if layer.scoring is None else 2 + layer.dot
 
 
-def descriptors(passes: Any, steps: Any = 0, slices: Any = 1, heads: Any = 1, blocks: Any = 1) -> Any:
+def descriptors(passes: Any, steps: Any = 0, slices: Any = 1, products: Any = 1, blocks: Any = 1) -> Any:
     """Descriptors of a layer: of every pass a combination for each slice, one more, and `score_steps`; a load before
     every slice but the first; for every further block a combination and an aggregation; and a combination more for each
-    further head that is averaged.
+    further product.
 
     Integers, or arrays of them.
     """
-    return (2 * slices + 2 * blocks - 1 + steps) * passes - 1 + heads - 1
+    return (2 * slices + 2 * blocks - 1 + steps) * passes - 1 + products - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -20,6 +20,7 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import HEADS, LANES, Softmax
 from fgnas.hardware.array.entries import NOTHING
 from fgnas.hardware.array.halves import Half, Heads, Made, Rows, lanes_of_scores
+from fgnas.hardware.array.layers import Described
 from fgnas.hardware.array.lowering import Scored, softmax_for
 from fgnas.hardware.array.programme import NARROW_BITS, Activation
 from fgnas.hardware.integer.apply import Apply
@@ -39,17 +40,6 @@ class Formats(NamedTuple):
 
     weight_format: FixedPoint
     value_format: FixedPoint
-
-
-class Described(NamedTuple):
-    """The description that replaces a design: the hash of a network's content, and the content as plain JSON values."""
-
-    hash: str
-    content: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content."""
-        return self.content
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from fgnas.hardware.array.entries import part_of, sliced, with_least
 from fgnas.hardware.array.packing import pack
 from fgnas.hardware.array.programme import NARROW_BITS, Target, beats_per_slot_row, slot_rows_per_beat
 from fgnas.hardware.array.sharing import pack_shared
+from fgnas.hardware.integer.graph import AnyGraph
 from fgnas.hardware.numbers import ceil_div
-from fgnas.tasks.nodes import GraphData
 
 NEVER = 1 << 40
 """Cycles of a phase that no engine has."""
@@ -134,7 +134,7 @@ class Phases:
     """
 
     def __init__(
-        self, data: GraphData, further: Sequence[GraphData], read_latency: int, beat_bits: int, wide: bool
+        self, data: AnyGraph, further: Sequence[AnyGraph], read_latency: int, beat_bits: int, wide: bool
     ) -> None:
         self.data, self.graphs = data, (data, *further)
         self.read_latency, self.beat_bits, self.wide = read_latency, beat_bits, wide
@@ -323,7 +323,7 @@ class Phases:
 # Streams are the same behind every port, so that all pricers of a graph share them.
 
 
-def _lengths(data: GraphData, kind: int) -> Ints:
+def _lengths(data: AnyGraph, kind: int) -> Ints:
     """[N] entries of the rows of a graph, or of its FEATURES, or ALONE."""
     if kind == ALONE:
         return np.ones(data.nodes, np.int64)
@@ -331,12 +331,12 @@ def _lengths(data: GraphData, kind: int) -> Ints:
 
 
 @functools.lru_cache(maxsize=256)
-def _dealt(data: GraphData, kind: int, groups: int) -> Deal:
+def _dealt(data: AnyGraph, kind: int, groups: int) -> Deal:
     return deal(_lengths(data, kind)[:, None], groups)
 
 
 @functools.lru_cache(maxsize=128)
-def _whole_ends(data: GraphData, kind: int, groups: int, ordered: int, heads: int, last: bool) -> Ends:
+def _whole_ends(data: AnyGraph, kind: int, groups: int, ordered: int, heads: int, last: bool) -> Ends:
     """[slot rows, m] where rows of a stream end that has so many entries of each of a graph's; `last`: logits leave."""
     dealt = _dealt(data, kind, groups)
     lengths = _lengths(data, kind) * heads

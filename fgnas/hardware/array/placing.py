@@ -23,6 +23,7 @@ from fgnas.hardware.array.lowering import (
     smallest_engine,
 )
 from fgnas.hardware.array.packing import pack
+from fgnas.hardware.integer.graph import AnyGraph
 from fgnas.hardware.numbers import ceil_div
 from fgnas.tasks.nodes import GraphData
 
@@ -47,7 +48,7 @@ class Dealt:
 
 
 def deal_graph(
-    plans: tuple[LayerPlan, ...], data: GraphData, further: Sequence[GraphData] = (), queue_words: int = QUEUE_WORDS
+    plans: tuple[LayerPlan, ...], data: AnyGraph, further: Sequence[AnyGraph] = (), queue_words: int = QUEUE_WORDS
 ) -> Dealt:
     """Deal the rows of every phase; `further` as in `encode_array`, `queue_words` those of the engine."""
     first = deal(data.non_zeros[:, None], plans[0].combine.m)
@@ -69,20 +70,20 @@ def rows_ahead(plan: LayerPlan, queue_words: int) -> int:
 
 
 def graphs_of(
-    layers: Sequence[ArrayLayer], data: GraphData, further: Sequence[GraphData]
-) -> tuple[GraphData, ...]:
+    layers: Sequence[ArrayLayer], data: AnyGraph, further: Sequence[AnyGraph]
+) -> tuple[AnyGraph, ...]:
     """The graph of every layer: that of the data for all, unless the further layers of the design have others; a second
     product has the rows of its sums, each alone."""
     firsts = sum(not layer.second for layer in layers)
     given = iter((data, *(further or (data,) * (firsts - 1))))
-    found: list[GraphData] = []
+    found: list[AnyGraph] = []
     for layer in layers:
         found.append(alone(found[-1]) if layer.second else next(given))
     return (*found, *given)
 
 
 @functools.lru_cache(maxsize=8)
-def alone(data: GraphData) -> GraphData:
+def alone(data: AnyGraph) -> AnyGraph:
     """The data with a graph in which every row receives from itself alone."""
     return replace(data, indptr=np.arange(data.nodes + 1), sources=np.arange(data.nodes))
 
@@ -97,7 +98,7 @@ def placed(plans: Sequence[LayerPlan], dealt: Dealt) -> tuple[PlacedLayer, ...]:
 
 
 def fit(
-    source: ArrayNetwork, data: GraphData, arrangement: Arrangement, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: AnyGraph, arrangement: Arrangement, further: Sequence[AnyGraph] = ()
 ) -> ArrayAccelerator:
     """A network on the smallest engine that holds it so arranged with this graph; `further` as in `encode_array`."""
     plans = plan_layers(source, arrangement)
@@ -115,7 +116,7 @@ def _engine_of(
 
 
 def check_least(
-    source: ArrayNetwork, data: GraphData, arrangement: Arrangement, further: Sequence[GraphData] = ()
+    source: ArrayNetwork, data: AnyGraph, arrangement: Arrangement, further: Sequence[AnyGraph] = ()
 ) -> None:
     """Raise UserError where no engine holds the network with this graph, however rows are dealt: no group's rows take
     fewer words than those of equal groups. Takes no time that grows with the graph."""

@@ -46,10 +46,10 @@ from fgnas.hardware.array.lowering import (
 from fgnas.hardware.array.phases import ALONE, FEATURES, Aggregation, Attending, Combination, Phases, by_case, each
 from fgnas.hardware.array.programme import LARGEST_INDEX, NARROW_BITS, descriptor_beats
 from fgnas.hardware.array.resources import block_rams
+from fgnas.hardware.integer.graph import AnyGraph
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.pipeline.latency import FETCH_CYCLES, READ_LATENCY, START_CYCLES
 from fgnas.hardware.specification import DEFAULT_FAMILY
-from fgnas.tasks.nodes import GraphData
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,8 @@ class Candidates:
             Then `features` are those of all heads, without padding.
         vectors: of every layer that its scores multiply H with, see `fgnas.design.VECTORS`; as long as `heads`.
         exponential_halves: RAMB18s of a unit's exponentials.
-        averaged: heads of the last layer, see `LayerPlan.heads`.
+        averaged: heads of the last layer, see `LayerWords.averaged`.
+        products: of every layer, see `LayerWords`; empty where only the last one has several, one for each head.
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
         whole: whether memories have powers of two as depths, see `table_depth`.
@@ -103,6 +104,7 @@ class Candidates:
     vectors: Sequence[Ints] = ()
     exponential_halves: Ints | int = 0
     averaged: Ints | int = 1
+    products: Sequence[Ints] = ()
     slices: Ints | None = None
     finished: Ints | None = None
     whole: NDArray[np.bool_] | bool = False
@@ -204,7 +206,7 @@ class _Layer(LayerWords):
 
     Attributes:
         graph, before: the graph of its aggregation, and that whose rows its combination has.
-        features, d: width of H, and of a head with scores.
+        features, d: width of H, of all products, and of a head with scores.
         n: units side by side of its aggregation.
         heads: those with scores.
         vectors: those that scores multiply H with.
@@ -225,6 +227,11 @@ class _Layer(LayerWords):
     rows: Ints
     combined_rows: Ints
     messages: Ints
+
+    @property
+    def row_features(self) -> Ints:
+        """Features of a row of the aggregation."""
+        return self.features // self.products
 
     def placed(self, slot_rows: Any = 0) -> PlacedLayer:
         """The layer with its rows."""
@@ -275,8 +282,8 @@ class ArrayPricer:
     """
 
     def __init__(
-        self, data: GraphData, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
-        family: str = DEFAULT_FAMILY, further: Sequence[GraphData] = (), wide: bool = False, waits: bool = False,
+        self, data: AnyGraph, read_latency: int = READ_LATENCY, beat_bits: int = wire.BEAT_BITS,
+        family: str = DEFAULT_FAMILY, further: Sequence[AnyGraph] = (), wide: bool = False, waits: bool = False,
     ) -> None:  # fmt: skip
         self.data, self.read_latency, self.beat_bits, self.family = data, read_latency, beat_bits, family
         self.wide, self.waits = wide, waits
@@ -337,7 +344,8 @@ class ArrayPricer:
         for place, (heads, dot, pair, maximum, vectors) in enumerate(zip(*per_layer, strict=True)):
             features, n, graph, last = candidates.features[place], columns[place], graphs[place], place == count - 1
             d, averaged = features // np.maximum(heads, 1), none + candidates.averaged if last else one
-            passes, words = one if place else candidates.passes, row_words(features // averaged, heads, d)
+            products = candidates.products[place] if candidates.products else averaged
+            passes, words = one if place else candidates.passes, row_words(features // products, heads, d)
             tiles = ceil_div(words, n) // passes
             prior = found[-1] if found else None
             before, groups = prior.graph if prior else FEATURES, units // n
@@ -345,11 +353,11 @@ class ArrayPricer:
             weighted = np.where(candidates.weighted[place], int(self.phases.lengths(graph).sum()), 0)
             found.append(_Layer(
                 first=prior is None, last=last, graph=graph, before=before, features=features, d=d, n=n,
-                width=prior.features if prior else none + self.data.width_in,
-                elements=own_elements(prior.features, prior.heads, prior.d, prior.n) if prior else none,
+                width=prior.row_features if prior else none + self.data.width_in,
+                elements=own_elements(prior.row_features, prior.heads, prior.d, prior.n) if prior else none,
                 heads=heads, attends=(heads > 0).astype(np.int64), dot=dot, pair=pair, vectors=vectors,
-                maximum=maximum, averaged=averaged, passes=passes, tiles=tiles, write_tiles=words if place else tiles,
-                slices=one if place else common.slices, blocks=common.blocks,
+                maximum=maximum, products=products, averaged=averaged, passes=passes, tiles=tiles,
+                write_tiles=words if place else tiles, slices=one if place else common.slices, blocks=common.blocks,
                 groups=groups, combined_groups=combined_groups, rows=each(self.phases.depth, graph, groups),
                 combined_rows=prior.rows if prior else each(self.phases.depth, FEATURES, combined_groups),
                 messages=weighted.astype(np.int64),
@@ -377,7 +385,7 @@ class ArrayPricer:
         taken = memories([one.placed(rows) for one, rows in zip(layers, slot_rows, strict=True)])
         return Taken(
             **vars(taken), unmade=unmade,
-            descriptors=sum(of_layers) + LOADS + common.scored + candidates.averaged - 1,
+            descriptors=sum(of_layers) + LOADS + common.scored + sum(one.products - 1 for one in layers),
         )  # fmt: skip
 
     def _slot_rows(self, *one: int) -> int:
@@ -393,7 +401,7 @@ class ArrayPricer:
         ))  # fmt: skip
         loaded, moved = self._weight_loads(one.weight_words, common.places, candidates.bits)
         loads = (one.passes * one.slices - 1) * one.first
-        return one.averaged * one.passes * cycles + loads * loaded, one.averaged * one.passes * beats + loads * moved
+        return one.products * one.passes * cycles + loads * loaded, one.products * one.passes * beats + loads * moved
 
     def _aggregated(
         self, candidates: Candidates, common: _Common, held: Taken, one: _Layer
@@ -418,16 +426,14 @@ class ArrayPricer:
 
     def _needed(self, candidates: Candidates, one: _Layer) -> Ints:
         """[n] multiplications that a layer needs: those of its products, messages and scores."""
-        if one.first:
-            products = int(self.data.features.nnz) + one.messages
-        else:
-            products = self.data.nodes * one.width + one.messages
+        combined = int(self.data.features.nnz) if one.first else self.data.nodes * one.width
+        messages = one.messages * one.averaged // one.products
         multiplied = 0 if candidates.added and one.last else 1
         edges, scores = int(self.phases.lengths(one.graph).sum()), 0 * one.passes
         if one.attends.any():
             of_nodes = one.vectors * one.scored_nodes + one.dot + one.pair  # vectors that meet a node's features
             scores = of_nodes * self.data.nodes + edges * one.dot
-        return np.asarray((multiplied * products + scores) * one.features)
+        return np.asarray((multiplied * (combined + messages) + scores) * one.features)
 
     def _loaded(self, candidates: Candidates, common: _Common, held: Taken) -> tuple[Ints, Ints]:
         """[n] cycles and beats of the loads before anything is computed."""

@@ -37,6 +37,16 @@ class IntegerGraph:
         """N."""
         return len(self.indptr) - 1
 
+    @property
+    def width_in(self) -> int:
+        """Features of a row."""
+        return int(self.features.shape[1])
+
+    @functools.cached_property
+    def non_zeros(self) -> Ints:
+        """[rows of X] stored features of each row."""
+        return np.diff(self.features.indptr).astype(np.int64)
+
     @functools.cached_property
     def degrees(self) -> Ints:
         """[N] |S(i)|."""
@@ -62,6 +72,10 @@ class IntegerGraph:
     def minima(self, messages: Codes) -> Codes:
         """[N, columns] the smallest message of each row, every one of which has one."""
         return -self.maxima(-messages)
+
+
+AnyGraph = GraphData | IntegerGraph
+"""A graph with its features in numbers, or as integers already."""
 
 
 def rows_alone(graph: IntegerGraph) -> IntegerGraph:

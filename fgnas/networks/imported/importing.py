@@ -90,11 +90,15 @@ def given_of(data: Collection) -> Given:
 
 Run = Callable[[Given], Traced]
 """Runs the model on its arguments."""
+Form = Callable[[Node], Node]
+"""Another way of computing a node's value, which hardware prefers."""
 
 
-def imported(run: Run, data: Collection, bits: int, kept: Kept = KEPT, loss: float | None = None) -> Imported:
+def imported(
+    run: Run, data: Collection, bits: int, kept: Kept = KEPT, loss: float | None = None, form: Form = fused
+) -> Imported:
     """The integer network of a model on the data; of graphs it holds the first `kept` that test, or those in these
-    places.
+    places. Its nodes are put into a `form`.
 
     With `loss` every module has the fewest bits, up to `bits`, with which the validation part loses so much at most.
 
@@ -102,8 +106,8 @@ def imported(run: Run, data: Collection, bits: int, kept: Kept = KEPT, loss: flo
     """
     check_bits(bits, IMPORTED_BITS)
     if data.graph is not None:
-        return _of_graphs(run, data, bits, kept, loss)
-    traced, seen, apart = proven(run, data)
+        return _of_graphs(run, data, bits, kept, loss, form)
+    traced, seen, apart = proven(run, data, form)
     own: Reals = reals_of(traced.result)
     chosen = Chosen(bits)
     if loss is not None:
@@ -160,20 +164,22 @@ def narrowest_bits(goal: Goal, seen: Seen, bits: int, values: Callable[[Chosen],
     return improved if goal.lost(values(improved)) <= goal.loss else Chosen(named(found), 0)
 
 
-def _of_graphs(run: Run, data: Collection, bits: int, kept: Kept, loss: float | None) -> Imported:
+def _of_graphs(
+    run: Run, data: Collection, bits: int, kept: Kept, loss: float | None, form: Form
+) -> Imported:  # fmt: skip
     """The integer network of a model of graphs: formats come from graphs that train, figures from all others."""
     for name in ("train", "test"):
         if not getattr(data, name).any():
             raise UserError(f"no graph of {data.label} is in its {name} part: give masks or --split that have some")
     places = _held(data, kept)
-    _, calibrating, first = proven(run, data.part(calibrated_on(data)))
-    chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss)
+    _, calibrating, first = proven(run, data.part(calibrated_on(data)), form)
+    chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss, form)
     known = formats_in_order(calibrating.nodes, quantised(calibrating, chosen.bits, data.kind, chosen.passes)[1])
     results = {kind: np.full((data.rows, data.outputs), np.nan) for kind in ("float", "quantised")}
-    for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test)):
+    for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test), form):
         results["float"][rows] = own
         results["quantised"][rows] = built(seen, formats_for(seen.nodes, known), chosen.bits).values()
-    traced, seen, apart = proven(run, data.part(places))
+    traced, seen, apart = proven(run, data.part(places), form)
     found = built(seen, formats_for(seen.nodes, known), chosen.bits)
     accuracy = {kind: scores(data, values) for kind, values in results.items()}
     return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, max(first, apart))
@@ -199,9 +205,9 @@ def calibrated_on(data: Collection, count: int = CALIBRATED_ON) -> Ints:
     return np.sort(by_size[np.unique(np.linspace(0, len(rows) - 1, count).round().astype(np.int64))])
 
 
-def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: float) -> Chosen:
+def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: float, form: Form) -> Chosen:
     """The fewest bits of every module by the first graphs that validate."""
-    parts = list(_parts(run, data, np.flatnonzero(data.val)[:JUDGED_ON]))
+    parts = list(_parts(run, data, np.flatnonzero(data.val)[:JUDGED_ON], form))
     rows = np.concatenate([part[0] for part in parts]) if parts else np.zeros(0, np.int64)
     own = np.concatenate([part[2] for part in parts]) if parts else np.zeros((0, data.outputs))
 
@@ -213,21 +219,22 @@ def _judged(run: Run, data: Collection, calibrating: Seen, bits: int, loss: floa
     return narrowest_bits(Goal(data.label, data.kind, data.targets[rows], own, loss), calibrating, bits, values)
 
 
-def _parts(run: Run, data: Collection, rows: Ints) -> Iterator[tuple[Ints, Seen, Reals]]:
+def _parts(run: Run, data: Collection, rows: Ints, form: Form) -> Iterator[tuple[Ints, Seen, Reals]]:
     """Batches of graphs that a model runs on together, each with the values of its nodes, and the model's results."""
     for part in np.array_split(rows, max(1, -(-len(rows) // TOGETHER))):
         if len(part):
-            traced, seen, _ = proven(run, data.part(part))
+            traced, seen, _ = proven(run, data.part(part), form)
             yield part, seen, reals_of(traced.result)
 
 
-def proven(run: Run, data: Collection) -> tuple[Traced, Seen, float]:
-    """A model's run, its nodes, and how far these are from its own results. Raises UserError where they are not its."""
+def proven(run: Run, data: Collection, form: Form = fused) -> tuple[Traced, Seen, float]:
+    """A model's run, its nodes in a form, and how far these are from its own results. Raises UserError where they are
+    not its."""
     given = given_of(data)
     traced = run(given)
     own = reals_of(traced.result)
     _check_shape(list(traced.result.shape), own, data)
-    last, features = fused(traced.output), sp.csr_matrix(data.features, dtype=np.float64)
+    last, features = form(traced.output), sp.csr_matrix(data.features, dtype=np.float64)
     if traced.parts:
         features = without_unread(given.matrix(traced.parts), ordered(last))
     seen = Seen.of(last, features)
@@ -306,6 +313,8 @@ def _words(node: Node) -> tuple[str, str]:
     names = {Merge: ("product", "products"), EdgeProducts: ("product of edges", "products of edges"),
              Attend: ("softmax of neighbours", "softmaxes of neighbours")}  # fmt: skip
     one, several = names.get(type(node), ("sum of rows", "sums of rows"))
+    if isinstance(node, Spread) and node.is_copy:
+        one = several = "rows as they are"
     if isinstance(node, Spread) and node.reduce == "max":
         one, several = "maximum of rows", "maxima of rows"
     behind = "" if node.function is None else f" with {node.function.name}"

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from fgnas.errors import UserError
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.engine import MOST_TILES
-from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.layers import Described
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.importing import KEPT, Imported, given_of, imported

@@ -16,7 +16,8 @@ from fgnas.hardware.array.built import operations_on, with_room_within
 from fgnas.hardware.array.calls import CalledArray, calls_engine
 from fgnas.hardware.array.choosing import Room, fastest_operations
 from fgnas.hardware.array.engine import Engine
-from fgnas.hardware.array.operations import Described, OperationNetwork, halves_of_operations
+from fgnas.hardware.array.layers import Described
+from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer.interpreter import run
 from fgnas.hardware.specification import Specification

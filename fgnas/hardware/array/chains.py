@@ -1,0 +1,133 @@
+"""Networks of operations as the array's layers, where they are chains of products and sums of rows: values stay on it.
+
+A layer has one product or several, whose rows are saturated; a sparse matrix of the graph, whose numbers are the values
+of entries, for the rows of all products, one below the other; and a bias with a function. The matrix need not be
+square: a pool is one, and rows behind it are those of graphs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fgnas.fixedpoint import FixedPoint
+from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
+from fgnas.hardware.array.operations import OperationNetwork
+from fgnas.hardware.integer.apply import Apply
+from fgnas.hardware.integer.combine import Combine
+from fgnas.hardware.integer.gather import Gather
+from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.integer.merge import Merge
+from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
+from fgnas.hardware.integer.spread import Spread
+
+
+class Link(NamedTuple):
+    """A layer of a chain: products and their formats, the graph of its sum and the shift behind it, and its end.
+
+    Attributes:
+        given: the value that the products read.
+        products, outputs: each with the format of its rows.
+        graph: the place of the graph among those of the network.
+        shift: right shift behind the sum.
+        apply: bias and function. name: of its results.
+    """
+
+    given: str
+    products: tuple[Merge, ...]
+    outputs: tuple[FixedPoint, ...]
+    graph: int
+    shift: int
+    apply: Apply
+    name: str
+
+    def layer(self, index: int, number: FixedPoint, last: bool) -> ArrayLayer:
+        """The array's layer of rows in a format."""
+        weights = np.stack([one.weights[0] for one in self.products], axis=2)
+        shifts = tuple(one.shift for one in self.products)
+        combine = Combine(weights.reshape(len(weights), -1), self.products[0].numbers[0], shifts[0], self.outputs[0])
+        several = shifts if len(shifts) > 1 else ()
+        messages = Gather(gcn=True, shift=self.shift)
+        return ArrayLayer(index, index, number, combine, messages, None, self.apply, last, shifts=several)
+
+
+@dataclass(frozen=True, eq=False)
+class ChainNetwork(ArrayNetwork):
+    """A network of operations in the array's layers.
+
+    Attributes:
+        graphs: of each layer, in its integers; the first has the features.
+        places: the module of each layer.
+    """
+
+    graphs: tuple[IntegerGraph, ...]
+    places: tuple[str, ...] = field(default=())
+
+    @functools.cached_property
+    def layers(self) -> tuple[ArrayLayer, ...]:
+        """The array's layers."""
+        links, values = links_of(self.integers), self.integers.values
+        assert links is not None
+        last = len(links) - 1
+        return tuple(one.layer(index, values[one.given].number, index == last) for index, one in enumerate(links))
+
+    def called(self, layer: ArrayLayer) -> str:
+        """Its number, from 1 on, and the module that it belongs to."""
+        return f"{layer.index + 1} {self.places[layer.index]}".rstrip()
+
+
+def chain_of(source: OperationNetwork) -> ChainNetwork | None:
+    """The network in the array's layers; None where it is no chain of them."""
+    links, graphs = links_of(source.integers), source.graphs
+    if links is None:
+        return None
+    first, *further = (graphs[one.graph] for one in links)
+    if links[-1].apply.table is not None or first.nodes != graphs[0].nodes:
+        return None
+    return ChainNetwork(
+        source.name, source.dataset, source.design, source.shape, source.input_scale, source.integers,
+        (replace(first, features=graphs[0].features), *further),
+        tuple(source.places.get(one.name, "") for one in links),
+    )  # fmt: skip
+
+
+def links_of(network: IntegerNetwork) -> tuple[Link, ...] | None:
+    """The layers of a network, in order; None where it is no chain of them."""
+    found, given, waiting = list[Link](), FEATURES, list[Step]()
+    for step in network.steps:
+        waiting.append(step)
+        if isinstance(step.operation, Apply) and len(waiting) > 1 and isinstance(waiting[-2].operation, Spread):
+            link = _link(given, waiting)
+            if link is None:
+                return None
+            found, given, waiting = [*found, link], step.name, []
+    return None if waiting else tuple(found)
+
+
+def _link(given: str, steps: Sequence[Step]) -> Link | None:
+    """The layer of steps that read a value; None where they are none."""
+    *before, spread, behind = steps
+    products, outputs, names = list[Merge](), list[FixedPoint](), list[str]()
+    for product, rounds in _pairs(before):
+        one, number = product.operation, rounds.operation
+        if not (isinstance(one, Merge) and isinstance(number, Apply) and number.table is None):
+            return None
+        if number.bias.any() or product.inputs != (given,) or rounds.inputs != (product.name,):
+            return None
+        products, outputs, names = [*products, one], [*outputs, number.output], [*names, rounds.name]
+    total, end = spread.operation, behind.operation
+    assert isinstance(total, Spread) and isinstance(end, Apply)
+    widths = {(one.numbers[0].width, number.width) for one, number in zip(products, outputs, strict=True)}
+    if total.reduce != "add" or spread.inputs != tuple(names) or behind.inputs != (spread.name,) or len(widths) != 1:
+        return None
+    return Link(given, tuple(products), tuple(outputs), spread.graph, total.shift, end, behind.name)
+
+
+def _pairs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
+    """Steps two by two; an odd one with itself."""
+    for first in range(0, len(steps), 2):
+        yield steps[first], steps[min(first + 1, len(steps) - 1)]
