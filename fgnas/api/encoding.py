@@ -16,7 +16,7 @@ from fgnas.api.designs import Design
 from fgnas.api.imports import ImportedNetwork
 from fgnas.backends.project import read_specification
 from fgnas.errors import UserError
-from fgnas.hardware.array.built import operations_on
+from fgnas.hardware.array.built import imported_on
 from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.kind import Built
 from fgnas.hardware.kinds import ARRAY, PIPELINE, find_kind
@@ -81,7 +81,7 @@ def _design_on(design: Design, home: Path, data: Data | None) -> _Use:
 
 
 def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
-    from fgnas.backends.array import write_use_in_calls
+    from fgnas.backends.array import write_imported_use
 
     summary = _summary(home)
     with step("arrange the network on the project's array"):
@@ -89,13 +89,13 @@ def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
             if summary.get("target", PIPELINE.name) != ARRAY.name:
                 raise UserError("an imported network runs on an array")
             engine = Engine.of(summary["engine"])
-            called = operations_on(engine, network.source)
+            found = imported_on(engine, network.source)
         except UserError as error:
             raise _refused(home, network.label, error) from None
     afresh = network.fitted(multipliers=engine.multipliers, beat_bits=engine.beat_bits).cycles
-    write = functools.partial(write_use_in_calls, called)
+    write = functools.partial(write_imported_use, found)
     named = {"network_hash": network.hash}
-    return _Use(named, network.source.dataset, called.count, called.cycles, afresh, write)
+    return _Use(named, network.source.dataset, found.count, found.cycles, afresh, write)
 
 
 def fitted_on(design: Design, project: Path, data: Data | None = None) -> tuple[Built, GraphData]:

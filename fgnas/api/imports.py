@@ -21,7 +21,8 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array.built import with_room_within
 from fgnas.hardware.array.calls import CalledArray
-from fgnas.hardware.array.choosing import Room, fastest_operations
+from fgnas.hardware.array.chains import ChainArray
+from fgnas.hardware.array.choosing import Room, deliverable_operations
 from fgnas.hardware.array.engine import LANES, check_may_pair, dsps_of
 from fgnas.hardware.array.kind import LIMITED
 from fgnas.hardware.array.layers import Described
@@ -125,9 +126,9 @@ class ImportedNetwork:
     def fitted(
         self, specification: Specification | None = None, multipliers: int | None = None, beat_bits: int | None = None,
         bram36: float | None = None, flexible: bool = False, paired: bool = False,
-    ) -> CalledArray:  # fmt: skip
-        """The fastest array for the network, within limits and multipliers: by default those of its DSP budget; with
-        room for other networks where it is to be `flexible`. `paired` as of `Room.within`."""
+    ) -> ChainArray | CalledArray:  # fmt: skip
+        """The network on the fastest array for it, whole or as calls, within limits and multipliers: by default those
+        of its DSP budget; with room for other networks where it is to be `flexible`. `paired` as of `Room.within`."""
         wanted = specification or Specification()
         limits = wanted.limits()
         if bram36 is not None:
@@ -137,41 +138,40 @@ class ImportedNetwork:
             self.content["dsp"], multipliers, beat_bits or wire.BEAT_BITS, kept, wanted.family, paired
         )  # fmt: skip
         with step("choose an array"):
-            found = fastest_operations(self.source, room)
+            found = deliverable_operations(self.source, room)
             if paired:
                 check_may_pair(found.engine)
             return found.on(with_room_within(found.engine, room)) if flexible else found
 
     def price(self, **limits: Any) -> dict[str, Any]:
-        """Cycles of every call, their number and the resources of the fastest array; `limits` as `specification` takes
-        them."""
+        """Cycles of every phase, the number of calls and the resources of the fastest array; `limits` as
+        `specification` takes them."""
         from fgnas.api.pricing import specification
 
         return self._priced(specification(**limits))
 
     @functools.lru_cache(maxsize=2)  # noqa: B019 - a network is as long-lived as its price
     def _priced(self, wanted: Specification) -> dict[str, Any]:
-        from fgnas.backends.array import price_calls
+        from fgnas.backends.array import price_imported
 
-        calls = list(self.fitted(wanted).laid_out())
-        return {"calls": len(calls), **price_calls(calls, wanted)}
+        return price_imported(self.fitted(wanted), wanted)
 
     def write(
         self, directory: str | os.PathLike[str], fpga: str | None = None, clock_mhz: float | None = None,
         multipliers: int | None = None, beat_bits: int | None = None, bram36: float | None = None,
         flexible: bool = False, paired: bool = False, specification: Specification | None = None,
     ) -> Project:  # fmt: skip
-        """Write the project, whole or not at all: C++, RTL, vectors of every call, driver, reports; see `fitted`.
+        """Write the project, whole or not at all: C++, RTL, vectors, driver, reports; see `fitted`.
 
         A device and a clock given here replace those of a `specification`.
         """
-        from fgnas.backends.array import write_calls
+        from fgnas.backends.array import write_imported
         from fgnas.hardware.devices import specified
 
         wanted = specified(specification or Specification(), fpga, clock_mhz)
-        called = self.fitted(wanted, multipliers, beat_bits, bram36, flexible, paired)
+        found = self.fitted(wanted, multipliers, beat_bits, bram36, flexible, paired)
         with step("write the project"):
-            write_calls(called, Path(directory), wanted)
+            write_imported(found, Path(directory), wanted)
         return Project(Path(directory))
 
 

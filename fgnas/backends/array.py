@@ -31,6 +31,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array import cycles, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall, Source
+from fgnas.hardware.array.chains import ChainArray
 from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import BANK_WORDS, HEADS, LANES, MOST_PLACES, Engine, in_block_ram
@@ -233,7 +234,9 @@ def write_step(
     write_encoded_step(encode_array(accelerator, data, further), folder, specification, network)
 
 
-def write_encoded_step(encoded: EncodedArray, folder: Path, specification: Specification, network: Network) -> None:
+def write_encoded_step(
+    encoded: EncodedArray, folder: Path, specification: Specification, network: Network | None = None
+) -> None:
     """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
     _write_reports(encoded.accelerator, price(encoded, specification), folder, network)
@@ -268,6 +271,30 @@ def write_use_in_calls(
         _write_reports(called, predicted, folder, network)
 
     return _write_use(called.source, built, directory, specification, fill)
+
+
+def write_imported(found: ChainArray | CalledArray, directory: Path, specification: Specification) -> list[Path]:
+    """The project of an imported network, whole or as calls of an array; returns the files."""
+    if isinstance(found, CalledArray):
+        return write_calls(found, directory, specification)
+    return write_encoded(found.encoded, directory, specification)
+
+
+def write_imported_use(
+    found: ChainArray | CalledArray, built: str, directory: Path, specification: Specification
+) -> list[Path]:
+    """`write_use` of an imported network, whole or as calls."""
+    if isinstance(found, CalledArray):
+        return write_use_in_calls(found, built, directory, specification)
+    return _write_use(found.source, built, directory, specification,
+                      lambda folder: write_encoded_step(found.encoded, folder, specification))  # fmt: skip
+
+
+def price_imported(found: ChainArray | CalledArray, specification: Specification) -> dict[str, Any]:
+    """`price` of an imported network, whole or as calls, with the number of these."""
+    if isinstance(found, CalledArray):
+        return {"calls": found.count, **price_calls(list(found.laid_out()), specification)}
+    return {"calls": found.count, **price(found.encoded, specification)}
 
 
 def _write_use(

@@ -12,6 +12,7 @@ from fgnas.errors import UserError
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, Source, calls_engine
+from fgnas.hardware.array.chains import ChainArray, chain_of
 from fgnas.hardware.array.choosing import LABELS, Room, arrangements_of, in_blocks, in_slices, powers, prices_of
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoded import EncodedArray
@@ -128,6 +129,19 @@ def calls_on(
     """The network as calls of a built engine, in the parts of a row that take the fewest cycles; `further` as in
     `encode_array`. Raises UserError where the engine does not run them: with what it lacks."""
     return _halves_on(engine, source, halves_of(source, data, further), len(data.sources))
+
+
+def imported_on(engine: Engine, source: OperationNetwork) -> ChainArray | CalledArray:
+    """A network of operations on a built engine: one that is a chain whole, where it fits; any other as calls. Raises
+    UserError where the engine does not run it."""
+    chain = chain_of(source)
+    if chain is None:
+        return operations_on(engine, source)
+    first, *further = chain.graphs
+    try:
+        return ChainArray(fastest_on(engine, chain, first, further).accelerator)
+    except UserError:
+        return operations_on(engine, source)
 
 
 def operations_on(engine: Engine, source: OperationNetwork) -> CalledArray:

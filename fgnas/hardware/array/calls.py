@@ -29,7 +29,6 @@ from fgnas.hardware.array.encoding import ROUNDED_AWAY
 from fgnas.hardware.array.engine import HEADS, LANES, MOST_TILES, Engine, Mode, Softmax, rows_held
 from fgnas.hardware.array.entries import packed, place_entries
 from fgnas.hardware.array.halves import Half, Rows, halves_of
-from fgnas.hardware.array.imported import ImportedArrays
 from fgnas.hardware.array.layers import ArrayNetwork
 from fgnas.hardware.array.lowering import (
     network_summary,
@@ -137,7 +136,6 @@ class CalledArray:
         mode = vars(Mode(self.engine.units, 1, 1))
         return {
             **network_summary(self.source, self.engine),
-            **({"runs": ImportedArrays.name} if isinstance(self.source, OperationNetwork) else {}),
             "repurposing": False,
             "calls": [part.name for part in itertools.chain(*self.parts)],
             "layers": [

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fgnas.fixedpoint import FixedPoint
+from fgnas.fixedpoint import Codes, FixedPoint
+from fgnas.hardware.array import reference
+from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
+from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.operations import OperationNetwork
 from fgnas.hardware.integer.apply import Apply
 from fgnas.hardware.integer.combine import Combine
@@ -65,7 +71,8 @@ class ChainNetwork(ArrayNetwork):
     """
 
     graphs: tuple[IntegerGraph, ...]
-    places: tuple[str, ...] = field(default=())
+    places: tuple[str, ...]
+    runs: ClassVar[str] = OperationNetwork.runs
 
     @functools.cached_property
     def layers(self) -> tuple[ArrayLayer, ...]:
@@ -78,6 +85,50 @@ class ChainNetwork(ArrayNetwork):
     def called(self, layer: ArrayLayer) -> str:
         """Its number, from 1 on, and the module that it belongs to."""
         return f"{layer.index + 1} {self.places[layer.index]}".rstrip()
+
+
+@dataclass(frozen=True, eq=False)
+class ChainArray:
+    """A chain on an array that holds it whole, with its graphs.
+
+    Attributes:
+        accelerator: the network on its engine.
+        count: one call.
+    """
+
+    accelerator: ArrayAccelerator
+    count: ClassVar[int] = 1
+
+    @property
+    def source(self) -> ChainNetwork:
+        """The network."""
+        found = self.accelerator.source
+        assert isinstance(found, ChainNetwork)
+        return found
+
+    @property
+    def engine(self) -> Engine:
+        """The array."""
+        return self.accelerator.engine
+
+    @functools.cached_property
+    def encoded(self) -> EncodedArray:
+        """Everything that is sent."""
+        first, *further = self.source.graphs
+        return encode_array(self.accelerator, first, further)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles from the accepted start write to the interrupt."""
+        return total_cycles(self.encoded)
+
+    def on(self, engine: Engine) -> ChainArray:
+        """The same on another engine, which has the same units and modes."""
+        return ChainArray(replace(self.accelerator, engine=engine))
+
+    def logits(self) -> Codes:
+        """[rows, columns] results by the integer reference."""
+        return reference.run(self.encoded)
 
 
 def chain_of(source: OperationNetwork) -> ChainNetwork | None:

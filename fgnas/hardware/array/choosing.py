@@ -17,6 +17,7 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.area import attention_columns
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.calls import CalledArray, Source, calls_engine
+from fgnas.hardware.array.chains import ChainArray, chain_of
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import (
@@ -257,6 +258,19 @@ def fastest_calls(
 def fastest_operations(source: OperationNetwork, room: Room) -> CalledArray:
     """As `fastest_calls`, of a network of operations on its graphs."""
     return _fastest_of_halves(source, halves_of_operations(source), room, source.edges)
+
+
+def deliverable_operations(source: OperationNetwork, room: Room) -> ChainArray | CalledArray:
+    """A network of operations on its graphs: one that is a chain on the `fastest` array, whole, where there is such an
+    array; any other as the `fastest_operations`."""
+    chain = chain_of(source)
+    if chain is None:
+        return fastest_operations(source, room)
+    first, *further = chain.graphs
+    try:
+        return ChainArray(fastest(chain, first, room, further))
+    except UserError:
+        return fastest_operations(source, room)
 
 
 def _fastest_of_halves(source: Source, halves: Sequence[Half], room: Room, edges: int) -> CalledArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -240,6 +240,7 @@ class ArrayNetwork:
         shape: of the graphs.
         input_scale: power of two of the features.
         integers: the network as operations, whose logits are right.
+        runs: the kind of hardware of projects that are described by this name; empty of designs.
     """
 
     name: str
@@ -248,6 +249,7 @@ class ArrayNetwork:
     shape: GraphShape
     input_scale: int
     integers: IntegerNetwork
+    runs: ClassVar[str] = ""
 
     @functools.cached_property
     def layers(self) -> tuple[ArrayLayer, ...]:

@@ -277,6 +277,7 @@ def network_summary(source: Any, engine: Engine) -> dict[str, Any]:
         "shape": vars(source.shape),
         "input_scale": source.input_scale,
         "engine": engine.summary(),
+        **({"runs": source.runs} if source.runs else {}),
     }
 
 

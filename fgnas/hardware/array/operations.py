@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.engine import HEADS, LANES, Softmax
 from fgnas.hardware.array.entries import NOTHING
 from fgnas.hardware.array.halves import Half, Heads, Made, Rows, lanes_of_scores
+from fgnas.hardware.array.imported import ImportedArrays
 from fgnas.hardware.array.layers import Described
 from fgnas.hardware.array.lowering import Scored, softmax_for
 from fgnas.hardware.array.programme import NARROW_BITS, Activation
@@ -61,6 +62,7 @@ class OperationNetwork:
     graphs: tuple[IntegerGraph, ...]
     edges: int
     places: dict[str, str] = field(default_factory=dict)
+    runs: ClassVar[str] = ImportedArrays.name
 
     @property
     def shape(self) -> GraphShape:
