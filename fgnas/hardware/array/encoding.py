@@ -365,7 +365,7 @@ class _Encoder:
             target_base=self.accelerator.results_base + plan.scored_nodes,
             target_tiles=plan.pitch,
             target_columns=plan.aggregate.n.bit_length() - 1 if not plan.last else 0,
-            shift=self.engine.shift_number(plan.layer.linear_shifts[0]),
+            shift=self.engine.shift_number(plan.layer.linear_shift),
             bits=plan.layer.value_format.width,
         )
         if not plan.first:

@@ -203,7 +203,7 @@ class _Halves:
         needed = 0 if layer.adds_heads else len(rows.index) * g.k * g.d
         return Half(
             name=f"{work} {layer.place}", layer=layer.index, aggregates=False, rows=rows,
-            value=value, table=weight, depth=g.input_width, columns=weight.shape[1], shift=layer.linear_shifts[0],
+            value=value, table=weight, depth=g.input_width, columns=weight.shape[1], shift=layer.linear_shift,
             bits=layer.value_format.width, multiplications=needed,
         )  # fmt: skip
 

@@ -151,9 +151,14 @@ class ArrayLayer:
         return self.combine.number
 
     @property
+    def linear_shift(self) -> int:
+        """Right shift behind the combination, of several products the first one's."""
+        return self.combine.shift
+
+    @property
     def linear_shifts(self) -> tuple[int, ...]:
         """Right shifts behind the combination of each product."""
-        return self.shifts or (self.combine.shift,) * self.products
+        return self.shifts or (self.linear_shift,) * self.products
 
     @property
     def aggregate_shift(self) -> int:

@@ -73,7 +73,6 @@ class Candidates:
         vectors: of every layer that its scores multiply H with, see `fgnas.design.VECTORS`; as long as `heads`.
         exponential_halves: RAMB18s of a unit's exponentials.
         averaged: heads of the last layer, see `LayerWords.averaged`.
-        products: of every layer, see `LayerWords`; empty where only the last one has several, one for each head.
         slices: those of the first layer, see `LayerPlan`; None where no network has several.
         finished: lanes of a total that a unit's epilogue finishes in a cycle, see `Engine`; None is all of them.
         whole: whether memories have powers of two as depths, see `table_depth`.
@@ -87,6 +86,7 @@ class Candidates:
         pairs: of every such layer whether they are made of functions of two nodes' features; as long as `dots`.
         shared: units that read one table, see `Engine`.
         paired: 1 where two products share a DSP slice, see `Engine`.
+        products: of every layer, see `LayerWords`; empty where only the last one has several, one for each head.
     """
 
     units: Ints
@@ -104,7 +104,6 @@ class Candidates:
     vectors: Sequence[Ints] = ()
     exponential_halves: Ints | int = 0
     averaged: Ints | int = 1
-    products: Sequence[Ints] = ()
     slices: Ints | None = None
     finished: Ints | None = None
     whole: NDArray[np.bool_] | bool = False
@@ -121,6 +120,7 @@ class Candidates:
     added: bool = False
     shared: Ints | int = 1
     paired: Ints | int = 0
+    products: Sequence[Ints] = ()
 
     def part(self, chosen: Any) -> Candidates:
         """The networks that a mask or places choose."""
