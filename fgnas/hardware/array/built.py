@@ -75,6 +75,7 @@ def fastest_on(
     Raises UserError where no arrangement of the network runs there: with what the fastest of them lacks.
     """
     check_network(source)
+    check_shifts(engine, source)
     graphs = (data, *further)
     offered = offered_on(engine, source)
     expected = prices_of(source, graphs, offered, engine.beat_bits)["cycles"]
@@ -119,7 +120,12 @@ def check_choices(array: ArrayAccelerator) -> None:
     modes = dict.fromkeys(mode for plan in array.plans for mode in (plan.combine, plan.aggregate))
     for mode in modes:
         engine.mode_number(mode)
-    for shift in sorted({shift for plan in array.plans for shift in layer_shifts(plan.layer)}):
+    check_shifts(engine, array.source)
+
+
+def check_shifts(engine: Engine, source: ArrayNetwork) -> None:
+    """Raise UserError where a network needs shifts that an engine is not built with, however it is arranged."""
+    for shift in sorted({shift for layer in source.layers for shift in layer_shifts(layer)}):
         engine.shift_number(shift)
 
 

@@ -383,7 +383,8 @@ def arrangements_of(
 ) -> list[Arrangement]:
     """`arrangements` of so many units, a multiple of `last_columns`."""
     g = source.layers[0]
-    words, whole = int(row_words(g.features, g.k * g.attends, g.d)), ceil_div(g.d, LANES) if g.attends else 1
+    words = int(row_words(g.features // g.products, g.k * g.attends, g.d))
+    whole = ceil_div(g.d, LANES) if g.attends else 1
     hidden = [layer for layer in source.layers if not layer.second][:-1]
     found = []
     for chosen in _together([_columns(layer, units) for layer in hidden]):

@@ -656,7 +656,7 @@ def descriptors(passes: Any, steps: Any = 0, slices: Any = 1, products: Any = 1,
 
     Integers, or arrays of them.
     """
-    return (2 * slices + 2 * blocks - 1 + steps) * passes - 1 + products - 1
+    return (2 * slices + 2 * blocks - 2 + steps + products) * passes - 1
 
 
 def programme_depth(steps: Any) -> Any:

@@ -380,12 +380,13 @@ class ArrayPricer:
             for one in layers
         ]
         steps = [2 * one.attends + one.dot for one in layers]
-        of_layers = [descriptors(common.passes, steps[0], common.slices, 1, blocks)]
-        of_layers += [descriptors(1, one, 1, 1, blocks) for one in steps[1:]]
+        of_layers = [descriptors(common.passes, steps[0], common.slices, layers[0].products, blocks)]
+        of_layers += [descriptors(1, step, 1, one.products, blocks)
+                      for step, one in zip(steps[1:], layers[1:], strict=True)]  # fmt: skip
         taken = memories([one.placed(rows) for one, rows in zip(layers, slot_rows, strict=True)])
         return Taken(
             **vars(taken), unmade=unmade,
-            descriptors=sum(of_layers) + LOADS + common.scored + sum(one.products - 1 for one in layers),
+            descriptors=sum(of_layers) + LOADS + common.scored,
         )  # fmt: skip
 
     def _slot_rows(self, *one: int) -> int:

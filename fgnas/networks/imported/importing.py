@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -301,10 +301,17 @@ def _layers(seen: Seen, traced: Traced, widths: Bits) -> list[LayerRow]:
 
 
 def said(nodes: list[Node]) -> str:
-    """Nodes in words."""
+    """Nodes in words; a product and the bias and function behind its rows are one."""
     if not nodes:
         return "folded into its neighbours"
-    counts = Counter(_words(node) for node in nodes)
+    whole: list[Node] = []
+    for node in nodes:
+        alone = isinstance(node, Spread) and node.is_copy and whole and isinstance(whole[-1], Merge)
+        if alone and node.inputs == (whole[-1],):
+            whole[-1] = replace(whole[-1], function=node.function)
+        else:
+            whole.append(node)
+    counts = Counter(_words(node) for node in whole)
     return ", ".join(one if count == 1 else f"{count} {several}" for (one, several), count in counts.items())
 
 
@@ -313,8 +320,6 @@ def _words(node: Node) -> tuple[str, str]:
     names = {Merge: ("product", "products"), EdgeProducts: ("product of edges", "products of edges"),
              Attend: ("softmax of neighbours", "softmaxes of neighbours")}  # fmt: skip
     one, several = names.get(type(node), ("sum of rows", "sums of rows"))
-    if isinstance(node, Spread) and node.is_copy:
-        one = several = "rows as they are"
     if isinstance(node, Spread) and node.reduce == "max":
         one, several = "maximum of rows", "maxima of rows"
     behind = "" if node.function is None else f" with {node.function.name}"
