@@ -2,7 +2,7 @@
 
 Each layer that is imported occurs in a model of two layers, and there are models with skips, concatenations, pools,
 norms, and one to six layers. Float results are compared with the model's own, the array's machine with the interpreter
-of the integer network, and the C++, call by call, with the machine; for molecules also the RTL and its cycles.
+of the integer network, and C++ and RTL, call by call, with the machine. Chains run whole, each on an array of its own.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from pages import render, write_page
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from pyg_models import ATTRIBUTES, OF_EDGES, models, seen, settled
 
-from fgnas.backends.array import write_calls
+from fgnas.backends.array import write_imported
 from fgnas.errors import UserError
 from fgnas.hardware.array.calls import CalledArray, calls_engine
-from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.engine import MOST_SHIFTS, Engine
+from fgnas.hardware.array.chains import ChainArray
+from fgnas.hardware.array.choosing import Room, deliverable_operations
+from fgnas.hardware.array.engine import LANES, MOST_SHIFTS, Engine
 from fgnas.hardware.array.layers import Described
 from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
 from fgnas.hardware.integer import interpreter
+from fgnas.hardware.specification import Specification
+from fgnas.networks.imported.chaining import chained
 from fgnas.networks.imported.importing import given_of
 from fgnas.networks.imported.inputs import Given
 from fgnas.networks.imported.quantising import built, first_formats
@@ -65,24 +68,27 @@ def given_for(graph: str) -> Given:
     return replace(given, edge_weight=weight, batch=batch, edge_features=own)
 
 
-def network(graph: str, name: str, given: Given) -> tuple[CalledArray, dict[str, Any]]:
+def network(graph: str, name: str, given: Given) -> tuple[CalledArray | ChainArray, dict[str, Any]]:
     """A model on the array, and what is known of it before it runs there."""
     torch.manual_seed(SEED)
     model = settled(models()[name](given.x.shape[1], OUTPUTS), SEED)
     traced = trace_module(model, given)
-    one = seen(traced, given)
+    one = seen(traced, given, chained)
     own = reals_of(traced.result)
     output = torch.from_numpy(one.output)
     found = (output.log_softmax(1) if traced.finals else output).numpy()
     quantised = built(one, first_formats(one, BITS), BITS)
     source = OperationNetwork(name, graph, Described("0" * 12, {}), quantised.integers, quantised.graphs,
                               given.edge_index.shape[1])  # fmt: skip
-    halves = halves_of_operations(source)
-    parts = parts_of(halves, TILES, most_rows(halves, UNITS))
-    array = CalledArray(source, calls_engine(source, parts, UNITS, 128), parts, source.edges)
+    array: CalledArray | ChainArray = deliverable_operations(source, Room(LANES * UNITS))
+    if isinstance(array, CalledArray):  # as the builds that models share ask for
+        halves = halves_of_operations(source)
+        parts = parts_of(halves, TILES, most_rows(halves, UNITS))
+        array = CalledArray(source, calls_engine(source, parts, UNITS, 128), parts, source.edges)
     error = np.abs(quantised.values() - one.output).max() / np.abs(one.output).max()
     return array, {"model": name, "graph": graph, "apart": float(np.abs(found - own).max() / np.abs(own).max()),
-                   "quantised": float(error), "operations": len(one.nodes) - 1}  # fmt: skip
+                   "quantised": float(error), "operations": len(one.nodes) - 1,
+                   "expected": interpreter.run(source.integers, source.graphs)}  # fmt: skip
 
 
 def together(engines: Sequence[Engine]) -> Engine:
@@ -115,21 +121,20 @@ def builds(engines: dict[str, Engine]) -> dict[str, tuple[int, Engine]]:
     return {name: (place, engine) for place, (engine, names) in enumerate(groups) for name in names}
 
 
-def in_cpp(array: CalledArray, known: dict[str, Any], home: Path, folder: Path) -> dict[str, Any]:
+def in_cpp(array: CalledArray | ChainArray, known: dict[str, Any], home: Path, folder: Path) -> dict[str, Any]:
     """Run all calls of a network in C++ on the build of the project `home`, and the machine beside the interpreter."""
     begun = time.monotonic()
-    assert isinstance(array.source, OperationNetwork)
-    right = np.array_equal(array.logits(), interpreter.run(array.source.integers, array.source.graphs))
+    right = np.array_equal(array.logits(), known.pop("expected"))
     calls, work = written(array, home, folder), home / "build" / "csim"
     cpp = [run_bench(home, QUICKER, work, vectors=one / "vectors") for one in calls]
     return known | {
         "calls": len(calls), "interpreter": right, "numbers": sum(one["logits"] for one in cpp),
         "mismatches": sum(one["mismatches"] for one in cpp), "failed_checks": sum(one["failed_checks"] for one in cpp),
-        "predicted": sum(map(total_cycles, array.laid_out())), "seconds": round(time.monotonic() - begun),
+        "predicted": array.cycles, "seconds": round(time.monotonic() - begun),
     }  # fmt: skip
 
 
-def in_rtl(array: CalledArray, home: Path, folder: Path) -> dict[str, Any]:
+def in_rtl(array: CalledArray | ChainArray, home: Path, folder: Path) -> dict[str, Any]:
     """Run all calls of a network in RTL on the build of the project `home`."""
     begun = time.monotonic()
     calls = written(array, home, folder)
@@ -140,13 +145,13 @@ def in_rtl(array: CalledArray, home: Path, folder: Path) -> dict[str, Any]:
     return found | {"rtl_seconds": round(time.monotonic() - begun)}
 
 
-def written(array: CalledArray, home: Path, folder: Path) -> list[Path]:
-    """The folders of a network's calls, written again. The hardware is built from the first network of a graph."""
+def written(array: CalledArray | ChainArray, home: Path, folder: Path) -> list[Path]:
+    """The folders of a network's calls, written again. The hardware is built from the first network of a build."""
     shutil.rmtree(folder, ignore_errors=True)
-    write_calls(array, folder)
+    write_imported(array, folder, Specification())
     if not home.exists():
         shutil.copytree(folder, home)
-    return [Path(call["folder"]) for call in calls_of(folder)]
+    return [Path(call["folder"]) for call in calls_of(folder)] or [folder]
 
 
 def page(record: dict[str, Any]) -> str:
@@ -171,23 +176,25 @@ def main() -> None:
         given = given_for(graph)
         arrays = {name: network(graph, name, given) for name in models()
                   if graph != "cora" or name not in ON_MOLECULES}  # fmt: skip
-        built = builds({name: array.engine for name, (array, _) in arrays.items()})
+        built = builds({name: one.engine for name, (one, _) in arrays.items() if isinstance(one, CalledArray)})
         record.note(**{f"engines of {graph}": [
             {"multipliers": one.multipliers, "bits": one.bits, "shifts": len(one.shifts)}
             for _, one in sorted(dict(built.values()).items())
         ]})  # fmt: skip
         for name, (array, known) in arrays.items():
             if options.models is None or name in options.models.split(";"):
-                place, engine = built[name]
-                known["build"] = place
-                measure(record, f"{graph} {name}", array.on(engine), known, graph in options.rtl.split(","))
+                if name in built:
+                    known["build"], engine = built[name]
+                    array = array.on(engine)
+                measure(record, f"{graph} {name}", array, known, graph in options.rtl.split(","))
             write_page(f"{NAME}.md", page(record.results))
 
 
-def measure(record: Record, key: str, array: CalledArray, known: dict[str, Any], rtl: bool) -> None:
+def measure(record: Record, key: str, array: CalledArray | ChainArray, known: dict[str, Any], rtl: bool) -> None:
     """Measure and record the missing results of a model: its run in C++ and, with `rtl`, in RTL."""
     graph, _, name = key.partition(" ")
-    home, folder = BUILD / graph / f"home-{known['build']}", BUILD / graph / name.replace(" ", "-").replace(",", "")
+    own = name.replace(" ", "-").replace(",", "")
+    home, folder = BUILD / graph / f"home-{known.get('build', own)}", BUILD / graph / own
     found = record.fill(key, lambda: in_cpp(array, known, home, folder))
     if rtl and "rtl_cycles" not in found:
         print(f"{key} in RTL", flush=True)

@@ -31,6 +31,7 @@ from torch_geometric.nn import (
 
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.inputs import PLAIN, Given
+from fgnas.networks.imported.nodes import Node
 from fgnas.networks.imported.quantising import Seen
 from fgnas.networks.imported.tracing import Traced
 
@@ -206,9 +207,9 @@ def settled(model: nn.Module, seed: int) -> nn.Module:
     return model.eval()
 
 
-def seen(traced: Traced, given: Given) -> Seen:
-    """A model's nodes with their values on the arguments that it ran on."""
-    return Seen.of(fused(traced.output), given.matrix(traced.parts or [PLAIN]))
+def seen(traced: Traced, given: Given, form: Callable[[Node], Node] = fused) -> Seen:
+    """A model's nodes in a form, with their values on the arguments that it ran on."""
+    return Seen.of(form(traced.output), given.matrix(traced.parts or [PLAIN]))
 
 
 def random_given(seed: int, nodes: int = 24, edges: int = 60, width: int = 12, graphs: int = 4) -> Given:
