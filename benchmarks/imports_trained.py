@@ -37,22 +37,29 @@ from torch_geometric.nn import (
     global_mean_pool,
 )
 
-from fgnas.backends.array import write_calls
+from fgnas.backends.array import write_calls, write_imported, write_imported_use
 from fgnas.files import replace_file
 from fgnas.hardware.array import reference
+from fgnas.hardware.array.built import imported_on
 from fgnas.hardware.array.calls import CalledArray, calls_engine, filled, laid_out
+from fgnas.hardware.array.chains import ChainArray
+from fgnas.hardware.array.choosing import Room, deliverable_operations
 from fgnas.hardware.array.cycles import total_cycles
+from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import Described
 from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
+from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.specification import Specification
+from fgnas.networks.imported.chaining import chained
 from fgnas.networks.imported.fusing import fused
-from fgnas.networks.imported.importing import given_of, imported, proven
+from fgnas.networks.imported.importing import calibrated_on, given_of, imported, proven
 from fgnas.networks.imported.improving import quantised
-from fgnas.networks.imported.quantising import Seen, built, formats_for, formats_in_order
+from fgnas.networks.imported.quantising import Seen, built, first_formats, formats_for, formats_in_order
 from fgnas.networks.imported.reading import traced
 from fgnas.tasks.collection import Collection, metric
 from fgnas.tasks.sources import load
-from fgnas.tools.simulate import run_calls
+from fgnas.tools.simulate import run_calls, run_simulation
 
 NAME, ACCURACY = "imports-trained", "imports-accuracy"
 """The record of molecules on arrays, which is also the page's name, and that of trained models."""
@@ -60,7 +67,11 @@ BUILD = Path(__file__).parent.parent / "build" / NAME
 SEEDS, CLOCK_MHZ, MOLECULES, TIMED = 3, 100.0, 1000, 200
 ARRAYS = {8: 128, 32: 512}
 """Units of eight multipliers that run molecules, with the bits of their memory port."""
-PARTS = ("molecules", "nodes", "graphs")
+WHOLE = {64: 128, 256: 512, 512: 512}
+"""Multipliers that run chains whole, with the bits of their memory port."""
+TOGETHER = 64
+"""Molecules of a start of many."""
+PARTS = ("molecules", "whole", "nodes", "graphs")
 IMPORTING = ("networks/imported", "tasks/collection.py", "tasks/molecules.py", "tasks/nodes.py", "tasks/sources.py")
 """The code on which what integers cost depends."""
 
@@ -135,7 +146,7 @@ def nodes(graph: str, kind: str, seed: int) -> dict[str, Any]:
             best, state = right, {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(state)
     run = partial(traced, model.eval())
-    found = {bits: imported(run, data, bits) for bits in (10, 8)}
+    found = {bits: imported(run, data, bits, form=chained) for bits in (10, 8)}
     return {"graph": graph, "model": kind, "seed": seed, "float": found[10].accuracy["float"]["test"],
             **{f"bits_{bits}": one.accuracy["quantised"]["test"] for bits, one in found.items()},
             "seconds": round(time.monotonic() - begun)}  # fmt: skip
@@ -158,7 +169,7 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
         last = model.head[-1]
         last.weight.mul_(scale)
         last.bias.mul_(scale).add_(centre)
-    found = imported(partial(traced, model.eval()), data, 8)
+    found = imported(partial(traced, model.eval()), data, 8, form=chained)
     return {"data": name, "model": kind, "seed": seed, "molecules": data.rows, "epochs": epochs, "epoch": epoch,
             "float": found.accuracy["float"]["test"], "bits_8": found.accuracy["quantised"]["test"],
             "seconds": round(time.monotonic() - begun)}  # fmt: skip
@@ -254,6 +265,111 @@ def molecules(kind: str, units: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class Everyday(nn.Module):
+    """Three layers of 64 features, a pool, and a head of two linear layers: a chain."""
+
+    def __init__(self, kind: str, width: int, out: int, hidden: int = 64) -> None:
+        super().__init__()
+        widths = [width, hidden, hidden, hidden]
+        layers: dict[str, Callable[[int, int], nn.Module]] = {
+            "GCN": GCNConv, "SAGE": SAGEConv,
+            "GIN": lambda before, after: GINConv(nn.Sequential(
+                nn.Linear(before, hidden), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, after))),
+        }  # fmt: skip
+        self.layers = nn.ModuleList(layers[kind](*pair) for pair in zip(widths, widths[1:], strict=False))
+        self.head = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, out))
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = functional.relu(layer(x, edge_index))
+        return self.head(global_mean_pool(x, batch))
+
+
+def everyday(kind: str, seed: int, data: Collection) -> tuple[Everyday, int]:
+    """A network that was trained on ESOL, and the epoch that it is of; weights are kept."""
+    torch.manual_seed(seed)
+    model = Everyday(kind, data.features.shape[1], 1)
+    known = data.targets[data.train]
+    centre, scale = float(known.mean()), float(known.std())
+    code = "".join(map(inspect.getsource, (Everyday, trained, loss_of)))
+    kept = BUILD / f"everyday-{kind}-{seed}-{hashlib.sha256(code.encode()).hexdigest()[:8]}.pt"
+    epochs, loss = EPOCHS["esol"], partial(loss_of, model, centre=centre, scale=scale)
+    epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
+    with torch.no_grad():
+        last = model.head[-1]
+        last.weight.mul_(scale)
+        last.bias.mul_(scale).add_(centre)
+    return model.eval(), epoch
+
+
+def whole(kind: str, multipliers: int) -> dict[str, Any]:
+    """Networks that stay on the array: their errors; the largest and the median molecule of ESOL on the array that is
+    built for the largest, in RTL, beside PyG on one thread; and many in a start."""
+    data, errors = load("esol"), []
+    for seed in range(SEEDS):
+        model, _ = everyday(kind, seed, data)
+        found = imported(partial(traced, model), data, 8, form=chained)
+        errors.append([found.accuracy[one]["test"] for one in ("float", "quantised")])
+    sizes = np.bincount(data.graph)
+    by_size = np.argsort(sizes, kind="stable")
+    port, largest, median = WHOLE[multipliers], int(by_size[-1]), int(by_size[len(sizes) // 2])
+
+    def source(rows: list[int]) -> OperationNetwork:
+        found = imported(partial(traced, model), data, 8, rows, form=chained)
+        return OperationNetwork(kind, "esol", Described("0" * 12, {}), found.network.integers, found.network.graphs, 1)
+
+    def fastest(of: OperationNetwork) -> ChainArray:
+        array = deliverable_operations(of, Room(multipliers, port))
+        assert isinstance(array, ChainArray)
+        return array
+
+    built_for = fastest(source([largest]))
+    one = imported_on(built_for.engine, source([median]))
+    assert isinstance(one, ChainArray)
+    many = fastest(source([int(row) for row in by_size[-TOGETHER:]])).cycles
+    float_error, error = np.mean(errors, axis=0)
+    return {
+        "model": kind, "multipliers": multipliers, "port": port, "atoms": int(sizes[median]),
+        "largest": int(sizes[largest]), "float": float(float_error), "bits_8": float(error),
+        "deviation": np.std(errors, axis=0, ddof=1).tolist(), "lut": engine_resources(built_for.engine)["lut"],
+        "bram36": engine_resources(built_for.engine)["bram36"],
+        "cycles": one.cycles, "cycles_largest": built_for.cycles, **whole_in_rtl(built_for, one, kind),
+        "together_rate": TOGETHER * CLOCK_MHZ * 1e6 / many,
+        "pyg_us": pyg_us(model, data.part(np.array([median]))),
+        "pyg_us_largest": pyg_us(model, data.part(np.array([largest]))),
+        **prepared_whole(model, data, largest, built_for),
+    }  # fmt: skip
+
+
+def whole_in_rtl(built_for: ChainArray, one: ChainArray, kind: str) -> dict[str, int]:
+    """Both molecules in the RTL of one build: mismatches and cycles."""
+    home, specification = BUILD / f"whole-{kind}-{built_for.engine.multipliers}", Specification()
+    use = home.with_name(f"{home.name}-on")
+    write_imported(built_for, home, specification)
+    write_imported_use(one, f"../{home.name}", use, specification)
+    runs = [run_simulation(home), run_simulation(use, project=home)]
+    names = ("cycles", "mismatches", "logits")
+    return {f"rtl_{name}": [run[name] for run in runs] for name in names}
+
+
+def prepared_whole(model: nn.Module, data: Collection, row: int, built_for: ChainArray) -> dict[str, float]:
+    """Microseconds of the host for a molecule that it has not seen: its matrices and codes; then its streams."""
+    run, known = partial(traced, model), proven(partial(traced, model), data.part(calibrated_on(data)), chained)[1]
+    formats = formats_in_order(known.nodes, first_formats(known, 8))
+    matrices, streams = [], []
+    for _ in range(5):
+        begun = time.perf_counter()
+        part = data.part(np.array([row]))
+        seen = Seen.of(chained(run(given_of(part)).output), sp.csr_matrix(part.features, dtype=np.float64))
+        found = built(seen, formats_for(seen.nodes, formats), 8)
+        matrices.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        encode_array(built_for.accelerator, built_for.source.graphs[0], built_for.source.graphs[1:])
+        streams.append(time.perf_counter() - begun)
+    assert len(found.graphs) == len(built_for.source.graphs) + 1
+    return {"matrices_us": 1e6 * statistics.median(matrices), "streams_us": 1e6 * statistics.median(streams)}
+
+
 def pyg_us(model: nn.Module, data: Collection) -> float:
     """Microseconds of PyG's own run, the median of many, one thread."""
     given, seconds = given_of(data), []
@@ -332,6 +448,10 @@ def jobs(parts: list[str]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]
         for kind in ("GCN", "GIN"):
             for units in ARRAYS:
                 yield f"molecule {kind} {units}", partial(molecules, kind, units)
+    if "whole" in parts:
+        for kind in ("GCN", "GIN", "SAGE"):
+            for multipliers in WHOLE:
+                yield f"whole {kind} {multipliers}", partial(whole, kind, multipliers)
     if "nodes" in parts:
         for seed in range(SEEDS):
             for graph in ("cora", "citeseer"):
@@ -348,8 +468,9 @@ def page(results: dict[str, Any]) -> str:
     """The page of both records."""
     results = read_record(ACCURACY) | results
     named = {part: [one for key, one in results.items() if key.startswith(part)] for part in
-             ("molecule ", "nodes ", "graphs ")}  # fmt: skip
-    return render(f"{NAME}.md", molecules=named["molecule "], nodes=grouped(named["nodes "], "graph"),
+             ("molecule ", "whole ", "nodes ", "graphs ")}  # fmt: skip
+    return render(f"{NAME}.md", molecules=named["molecule "], whole=named["whole "],
+                  together=TOGETHER, nodes=grouped(named["nodes "], "graph"),
                   graphs=grouped(named["graphs "], "data"), published=PUBLISHED, clock=CLOCK_MHZ, timed=TIMED,
                   count=MOLECULES, missing=missing(results), note=results.get("note"),
                   nodes_note=results.get("nodes_note"), graphs_note=results.get("graphs_note"))  # fmt: skip
@@ -385,14 +506,14 @@ def grouped(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", default=",".join(PARTS), help="of molecules, nodes and graphs; default: all")
+    parser.add_argument("--parts", default=",".join(PARTS), help="of molecules, whole, nodes and graphs; default: all")
     parser.add_argument("--only", default="", help="names of results that contain this; default: all")
     options = parser.parse_args()
     torch.set_num_threads(1)
     arrays, models = Record(NAME, version()), Record(ACCURACY, digest(IMPORTING))
     for key, measure in jobs(options.parts.split(",")):
         if options.only in key:
-            (arrays if key.startswith("molecule ") else models).fill(key, measure)
+            (arrays if key.startswith(("molecule ", "whole ")) else models).fill(key, measure)
             write_page(f"{NAME}.md", page(read_record(NAME)))
 
 
