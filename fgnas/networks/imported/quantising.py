@@ -63,21 +63,32 @@ LOST = 2
 """Bits that coefficients may have fewer than an entry holds, so that those of several values meet in a row."""
 
 
+Bounds = tuple[tuple[int, int], ...]
+
+
 @dataclass
 class Formats:
     """The formats of nodes, by id: of their results, and of what their functions read.
 
     Attributes:
         biases: [columns] of nodes that get another bias than their own, by id.
+        coefficients: of sums, by id: the least and the most fraction bits that those may have which each value meets.
     """
 
     results: dict[int, FixedPoint] = field(default_factory=dict)
     arguments: dict[int, FixedPoint] = field(default_factory=dict)
     biases: dict[int, Reals] = field(default_factory=dict)
+    coefficients: dict[int, Bounds] = field(default_factory=dict)
 
     def copy(self) -> Formats:
         """Formats that can be changed."""
-        return Formats(dict(self.results), dict(self.arguments), dict(self.biases))
+        return Formats(dict(self.results), dict(self.arguments), dict(self.biases), dict(self.coefficients))
+
+    def bounds(self, node: Spread) -> Bounds:
+        """Those of a sum's coefficients; unless they are known from other graphs, those of its own."""
+        if id(node) not in self.coefficients:
+            self.coefficients[id(node)] = tuple(_coefficient_bits(block) for block in blocks(node))
+        return self.coefficients[id(node)]
 
     def around(self, node: Node) -> tuple[FixedPoint, ...]:
         """The formats that a node's steps depend on: of its results, of what its function reads, of its inputs."""
@@ -138,14 +149,15 @@ def bits_of(bits: Bits, node: Node) -> int:
     return bits if isinstance(bits, int) else bits[node.place]
 
 
-InOrder = list[tuple[FixedPoint, FixedPoint, Reals | None]]
+InOrder = list[tuple[FixedPoint, FixedPoint, Reals | None, Bounds | None]]
 """The formats of nodes in order: of results, and of what functions read; with the bias [columns] that replaces a node's
-own."""
+own, and those of a sum's coefficients."""
 
 
 def formats_in_order(nodes: Sequence[Node], formats: Formats) -> InOrder:
     """The formats of nodes in order, for the same network on another graph."""
-    return [(formats.results[id(one)], formats.arguments[id(one)], formats.biases.get(id(one)))
+    return [(formats.results[id(one)], formats.arguments[id(one)], formats.biases.get(id(one)),
+             formats.bounds(one) if isinstance(one, Spread) else None)
             for one in nodes if not _is_padding(one)]  # fmt: skip
 
 
@@ -156,10 +168,12 @@ def formats_for(nodes: Sequence[Node], known: InOrder) -> Formats:
         raise UserError(f"the model has {len(known)} operations on some graphs, and {len(own)} on others: give graphs "
                         f"on which it does the same")  # fmt: skip
     found = Formats()
-    for node, (result_format, argument_format, bias) in zip(own, known, strict=True):
+    for node, (result_format, argument_format, bias, bounds) in zip(own, known, strict=True):
         found.results[id(node)], found.arguments[id(node)] = result_format, argument_format
         if bias is not None:
             found.biases[id(node)] = bias
+        if bounds is not None:
+            found.coefficients[id(node)] = bounds
     for node in nodes:
         if _is_padding(node):
             found.results[id(node)] = found.arguments[id(node)] = found.results[id(node.inputs[0])]
@@ -283,7 +297,7 @@ def _sum_bits(node: Node, formats: Formats) -> int:
     if isinstance(node, Merge):
         return _product_bits(node.weights, own, formats.results[id(node)].width)
     if isinstance(node, Spread):
-        return min(one + _coefficient_bits(part)[1] for one, part in zip(own, blocks(node), strict=True))
+        return min(one + most for one, (_, most) in zip(own, formats.bounds(node), strict=True))
     return own[0] + own[1] if isinstance(node, EdgeProducts) else own[0]
 
 
@@ -300,7 +314,7 @@ def _most(node: Node, formats: Formats) -> list[tuple[Node, int]]:
         return [(node.value, formats.arguments[id(node)].fraction_bits), (node.scores, SCORE_FRACTION)]
     if not isinstance(node, Spread):
         return []
-    bounds = [_coefficient_bits(block) for block in blocks(node)]
+    bounds = formats.bounds(node)
     own = [formats.results[id(one)].fraction_bits for one in node.given]
     together = min(one + most for one, (_, most) in zip(own, bounds, strict=True))
     return [(one, together - least) for one, (least, _) in zip(node.given, bounds, strict=True)]
@@ -323,6 +337,26 @@ def _coefficient_bits(block: Matrix) -> tuple[int, int]:
     if (power == np.rint(power)).all() and sizes.min() == sizes.max():
         return int(-power[0]), most
     return most - LOST, most
+
+
+def coefficients_of(block: Matrix, bits: int) -> Codes:
+    """[entries] the coefficients of a matrix with so many fraction bits.
+
+    Those of a row that are all the same, as in a mean, are rounded up or down in turn, so that their sum is right: each
+    rounded alone, the mean of 35 rows would be a twentieth too small in eight bits.
+    """
+    number = FixedPoint(NARROW_BITS, bits)
+    codes, lengths = number.quantise(block.data), np.diff(block.indptr)
+    if not len(codes):
+        return codes
+    rows = np.flatnonzero(lengths)
+    starts = block.indptr[rows].astype(np.int64)
+    same = np.minimum.reduceat(block.data, starts) == np.maximum.reduceat(block.data, starts)
+    alike = np.repeat(same, lengths[rows])
+    place = np.arange(len(codes)) - np.repeat(starts, lengths[rows])
+    exact = block.data * 2.0**bits
+    turns = np.floor((place + 1) * exact + 0.5) - np.floor(place * exact + 0.5)
+    return np.where(alike, number.saturate(turns.astype(np.int64)), codes)
 
 
 def _product_bits(weights: Sequence[Reals], own: Sequence[int], bits: int) -> int:
@@ -466,7 +500,7 @@ class Builder:
             matrix, columns = node.matrix, np.repeat(bits, [one.rows for one in node.given])
             codes = np.rint(matrix.data * 2.0 ** columns[matrix.indices]).astype(np.int64)
         else:
-            scaled = [FixedPoint(NARROW_BITS, bit).quantise(part.data) for bit, part in zip(bits, parts, strict=True)]
+            scaled = [coefficients_of(part, bit) for bit, part in zip(bits, parts, strict=True)]
             each = [sp.csr_matrix((codes, part.indices, part.indptr), part.shape)
                     for codes, part in zip(scaled, parts, strict=True)]  # fmt: skip
             matrix = sp.hstack(each, format="csr") if len(each) > 1 else each[0]
