@@ -17,6 +17,11 @@ from fgnas.networks.imported.nodes import Input, Matrix, Merge, Node, Reals, Spr
 from fgnas.networks.imported.quantising import blocks
 
 
+NARROW = 4
+"""Rows that are so many times shorter than those of the product are summed first, as copies, in a layer of their own:
+fewer numbers are added, and these are not rounded before."""
+
+
 class Term(NamedTuple):
     """What a layer adds up: the rows of `given`, times `weights` [columns, columns], summed by a `matrix` of the graph;
     None is what changes nothing. `place`: the module of the weights; `passed`: nodes in front of the layer's."""
@@ -37,6 +42,15 @@ class Layer(NamedTuple):
 
     def on(self, given: Node) -> Node:
         """The layer as nodes that read another value."""
+        (first, *further), node = self.terms, self.node
+        if further or first.weights is None or first.matrix is None or NARROW * given.columns > node.columns:
+            return self._made(given)
+        plain = Node(node.place, node.rows, given.columns)
+        copied = Layer(plain, given, (first._replace(weights=None),))._made(given)
+        return Layer(node, copied, (first._replace(matrix=None),))._made(copied)
+
+    def _made(self, given: Node) -> Node:
+        """The products of its terms, and their sum."""
         node, rows = self.node, given.rows
         products, matrices = list[Node](), list[Matrix]()
         for one in self.terms:

@@ -108,3 +108,18 @@ def test_a_product_is_said_with_its_function() -> None:
 
     nodes = ordered(chained(trace_module(Net(), given).output))
     assert len(nodes) == 5 and said(nodes[1:]) == "product with relu, product"
+
+
+def test_few_columns_are_summed_before_a_wide_product() -> None:
+    """As copies, in a layer of their own; terms with other weights each have their product first."""
+    given = random_given(4)
+    for layer, shapes in (
+        (GCNConv(WIDTH, 48), [(WIDTH, WIDTH), (WIDTH, 48)]),
+        (GCNConv(WIDTH, 47), [(WIDTH, 47)]),
+        (GINConv(nn.Linear(WIDTH, 48)), [(WIDTH, WIDTH), (WIDTH, 48)]),
+        (SAGEConv(WIDTH, 48), [(WIDTH, 48), (WIDTH, 48)]),
+    ):
+        traced = trace_module(layer, given)
+        last, features = chained(traced.output), given.x.double().numpy()
+        assert [node.weights[0].shape for node in ordered(last) if isinstance(node, Merge)] == shapes
+        np.testing.assert_allclose(values(last, features), values(traced.output, features), rtol=1e-9, atol=1e-9)
