@@ -16,7 +16,6 @@ from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.nodes import Input, Matrix, Merge, Node, Reals, Spread, ordered
 from fgnas.networks.imported.quantising import blocks
 
-
 NARROW = 4
 """Rows that are so many times shorter than those of the product are summed first, as copies, in a layer of their own:
 fewer numbers are added, and these are not rounded before."""
