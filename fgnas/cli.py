@@ -240,6 +240,8 @@ def _add_sim(sub: argparse.ArgumentParser) -> None:
     _add_number(sub, "--couplings", POSITIVE, about)
     about = "the Verilog that bambu makes from the C++ of a project for it (`fgnas hls --compiler bambu`)"
     sub.add_argument("--bambu", action="store_true", help=about)
+    about = "start an array once more without its weights, which are still there"
+    sub.add_argument("--again", action="store_true", help=about)
 
 
 def _add_timing(sub: argparse.ArgumentParser) -> None:
@@ -562,6 +564,7 @@ def _show_price(prices: dict[str, Any], specification: Specification) -> None:
             ("Clock of a 128-bit port for that (MHz)", "memory_clock_mhz"), ("Multipliers", "multipliers"),
             ("Multiplications that the network needs", "multiplications"), ("Share of multiplier cycles", "busy"),
             ("Calls", "calls"),
+            ("Cycles of a further start", "cycles_again"),
         ) if name in prices
     ]  # fmt: skip
     _show_table("Traffic", ("", "Used"), rows)
@@ -1084,12 +1087,14 @@ def _sim(options: argparse.Namespace) -> int:
     from fgnas import api
 
     project = api.Project(options.directory)
-    if options.bambu and (options.couplings is not None or options.rtl is not None):
-        raise UserError("--bambu simulates bambu's Verilog: leave out --rtl and --couplings")
+    if options.bambu and (options.couplings is not None or options.rtl is not None or options.again):
+        raise UserError("--bambu simulates bambu's Verilog: leave out --rtl, --couplings and --again")
+    if options.couplings is not None and options.again:
+        raise UserError("--couplings and --again are simulations of their own: give one of them")
     if options.bambu:
         return _show_check(project.simulate_bambu(), options.json)
     if options.couplings is None:
-        report = project.simulate(options.rtl)
+        report = project.simulate(options.rtl, options.again)
         if "by_step" in report and not options.json:
             _show_steps(report.pop("by_step"))
         if "by_call" in report and not options.json:
@@ -1399,6 +1404,9 @@ def _show_check(result: dict[str, Any], as_json: bool, directory: Path | None = 
             if name == "phases":
                 for phase in value:
                     print(f"{phase['name']}: {phase['cycles']:,} cycles, {phase['predicted_cycles']:,} predicted")
+            elif name == "again":
+                print(f"a further start: {value['cycles']:,} cycles, {value['predicted_cycles']:,} predicted, "
+                      f"{value['mismatches']} mismatches")  # fmt: skip
             elif name == "phase_cycles" and "phases" in result:
                 continue  # an array asks for beats in some phases only
             elif name == "phase_cycles" and value:

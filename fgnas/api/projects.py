@@ -37,15 +37,18 @@ class Project:
         self._needs_one()
         return run_csim(self.directory, project=built_project(self.directory))
 
-    def simulate(self, rtl: Path | None = None) -> dict[str, Any]:
+    def simulate(self, rtl: Path | None = None, again: bool = False) -> dict[str, Any]:
         """Simulate the RTL, or other RTL with the same interface; returns mismatches, cycles, predicted_cycles, …
 
-        Simulates every step on every accelerator of a mapped network, and every call of a network in several calls.
+        With `again` an array is started once more without the weights, which are still there. Simulates every step on
+        every accelerator of a mapped network, and every call of a network in several calls.
         If logits of the project's own RTL are wrong, `first_wrong_stage` names the stage and the node.
         """
         from fgnas.tools.simulate import run_calls, run_other_rtl, run_simulation, run_steps
 
         self._needs_folder()
+        if again and (rtl is not None or self._is_mapped or self._is_called):
+            raise UserError("--again starts an array that holds its network whole, on its own RTL")
         if self._is_mapped:
             if rtl is not None:
                 raise UserError(f"--rtl replaces one accelerator: name it, such as {self._accelerators()}")
@@ -56,7 +59,7 @@ class Project:
             return run_calls(self.directory, built_project(self.directory))
         if rtl is not None:
             return run_other_rtl(self.directory, rtl)
-        report = run_simulation(self.directory, project=built_project(self.directory))
+        report = run_simulation(self.directory, project=built_project(self.directory), again=again)
         if report["mismatches"] and self._traces:
             from fgnas.tools.trace import mismatch_of_rtl
 
@@ -267,7 +270,12 @@ FAULTS = (
 
 def passed(result: dict[str, Any]) -> bool:
     """Whether a check found no difference."""
-    return not any(result.get(name) for name in FAULTS)
+    return not any(result.get(name) for name in FAULTS) and passed_again(result)
+
+
+def passed_again(result: dict[str, Any]) -> bool:
+    """Whether a further start of an array, where there was one, found no difference."""
+    return not any(result.get("again", {}).get(name) for name in FAULTS)
 
 
 def doctor() -> list[Need]:

@@ -342,9 +342,11 @@ def _storage(words: int) -> str:
 
 
 def price(encoded: EncodedArray, specification: Specification) -> dict[str, Any]:
-    """Cycles of every phase and of the whole, multipliers and their use, and resources."""
+    """Cycles of every phase and of the whole, multipliers and their use, and resources; cycles of a further start,
+    which leaves out the loads, where they are fewer."""
     phases = _phases(encoded, cycles.phase_names(encoded), cycles.multiplications_by_phase(encoded))
-    return _priced(encoded.engine, phases, cycles.multiplications(encoded), specification)
+    again = {"cycles_again": cycles.total_cycles(encoded.without_loads())} if encoded.loads else {}
+    return _priced(encoded.engine, phases, cycles.multiplications(encoded), specification) | again
 
 
 def price_calls(calls: Sequence[EncodedCall], specification: Specification) -> dict[str, Any]:
@@ -470,6 +472,7 @@ def write_vectors(encoded: Encoded, folder: Path) -> dict[str, int]:
         "beat_bytes": encoded.engine.beat_bits // 8,
         "engine": encoded.engine.digest,
         "check": encoded.check,
+        **encoded.again,
         **{f"{name}_beats": len(beats) for name, beats in regions.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)

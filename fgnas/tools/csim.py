@@ -24,7 +24,7 @@ FLAGS = (
     "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-uninitialized", "-Wno-maybe-uninitialized",
 )  # fmt: skip
 RESULT = re.compile(r"^nodes (\d+) logits (\d+) mismatches (\d+) failed_checks (\d+)$", re.MULTILINE)
-FIRST = re.compile(r"^(?:first|second) run: (?:first mismatch at|refused with) .*$", re.MULTILINE)
+FIRST = re.compile(r"^(?:first|second|further) run: (?:first mismatch at|refused with) .*$", re.MULTILINE)
 VECTORS = ("vectors.json", "parameters.bin", "features.bin", "edges.bin", "logits.bin")
 COMPILE_SECONDS, RUN_SECONDS = 600, 3600
 

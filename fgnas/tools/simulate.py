@@ -106,6 +106,18 @@ class Vectors:
         beats = {name: _beats(directory / "vectors" / f"{name}.bin", beat_bytes) for name in addresses}
         return cls(directory, sizes, registers, predicted, port, *_placed(beats, beat_bytes), beat_bytes)
 
+    def again(self) -> Vectors:
+        """Those of a further start, without what the kernel loads first and keeps. Raises UserError where it keeps
+        nothing."""
+        loads = self.sizes.get("loads", 0)
+        if not loads:
+            raise UserError(f"what the kernel in {self.directory} loads does not stay on the chip: leave out --again")
+        beats = self.sizes["programme_beats"] // self.sizes["descriptors"]
+        sizes = self.sizes | {"descriptors": self.sizes["descriptors"] - loads, "check": self.sizes["check_again"]}
+        predicted = int(_read_json(self.directory / "report" / "price.json")["cycles_again"])
+        first = self.first | {"programme": self.first["programme"] + loads * beats}
+        return replace(self, sizes=sizes, first=first, predicted=predicted)
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The regions that the kernel reads."""
@@ -126,15 +138,17 @@ class Vectors:
 
 
 def run_simulation(
-    directory: Path, stall_seed: int = 0, runs: int = 1, project: Path | None = None, built_for: BuiltFor | None = None
-) -> dict[str, Any]:
+    directory: Path, stall_seed: int = 0, runs: int = 1, project: Path | None = None, built_for: BuiltFor | None = None,
+    again: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """Simulate a project's own RTL on its vectors, and write report/sim.json and report/sim_rows.npz (`write_rows`).
 
     `project` has the RTL where the directory is one of its uses (`write_step`); it is built once for all that are
     `built_for` the same.
 
     With a stall seed the memory stalls at random; with several runs the kernel is started again and the last result is
-    compared. Returns the content of the report: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles,
+    compared. With `again` it is started once more without what it loads first and keeps, which `again` in the report
+    compares. Returns the content of the report: nodes, logits, mismatches, first_mismatch, cycles, predicted_cycles,
     cycle_difference (cycles - predicted_cycles; absent where the memory stalls, which no model predicts), phase_cycles
     (the cycle of each phase's first read: load, one for each layer, output), status, and the cost: build_seconds,
     run_seconds, cycles_per_second (of processor time). Raises UserError where the kernel cannot be built or run.
@@ -143,10 +157,13 @@ def run_simulation(
     if project is not None:
         vectors = replace(vectors, home=project.resolve())
     vectors = replace(vectors, built_for=built_for)
-    report, work = _simulated(vectors, own_sources(vectors.built_in), "sim", stall_seed=stall_seed, runs=runs)
+    further = vectors.again() if again else None
+    report, work = _simulated(
+        vectors, own_sources(vectors.built_in), "sim", further=further, stall_seed=stall_seed, runs=runs
+    )
     if not stall_seed:
         report["cycle_difference"] = report["cycles"] - report["predicted_cycles"]
-        report |= compare_phases(vectors.directory, work / PHASES, report["cycles"])
+        report |= compare_phases(vectors.directory, work / PHASES, report["cycles"], again)
     report |= multiplier_use(vectors.directory, report["cycles"])
     _write_report(vectors, "sim", report)
     write_rows(vectors.directory, work / "rows", vectors.sizes["nodes"])
@@ -166,15 +183,17 @@ def multiplier_use(directory: Path, cycles: int) -> dict[str, Any]:
     return {"multipliers": multipliers, "multiplications": needed, "busy": busy}
 
 
-def compare_phases(directory: Path, recorded: Path, cycles: int) -> dict[str, Any]:
+def compare_phases(directory: Path, recorded: Path, cycles: int, again: bool = False) -> dict[str, Any]:
     """Measured and predicted cycles of every phase, where the project predicts them and its probe recorded them.
 
-    The probe writes the cycle in which each phase but the first begins; the last one ends with the run.
+    The probe writes the cycle in which each phase but the first begins; the last one ends with the run. They are those
+    of the last run, or, where it was started `again`, of the first.
     """
     predicted = _read_json(directory / "report" / "price.json").get("phases")
     if predicted is None or not recorded.is_file():
         return {}
-    borders = [0, *np.fromfile(recorded, "<u4").tolist()[-len(predicted) + 1 :], cycles]
+    begins, count = np.fromfile(recorded, "<u4").tolist(), len(predicted) - 1
+    borders = [0, *(begins[:count] if again else begins[len(begins) - count :]), cycles]
     phases = [
         {"name": phase["name"], "cycles": int(taken), "predicted_cycles": phase["cycles"]}
         for phase, taken in zip(predicted, np.diff(borders), strict=True)
@@ -326,9 +345,11 @@ def _simulated(
     sources: list[Path],
     name: str,
     plusargs: Mapping[str, str] | None = None,
+    further: Vectors | None = None,
     **knobs: int,
 ) -> tuple[dict[str, Any], Path]:
-    """Build and run a kernel, and compare its logits; returns the report and the folder build/`name`."""
+    """Build and run a kernel, and compare its logits; returns the report and the folder build/`name`. A `further` run
+    follows the others."""
     begin = time.monotonic()
     work = build_simulator(vectors, sources, name)
     built = time.monotonic()
@@ -337,15 +358,19 @@ def _simulated(
     shutil.rmtree(rows, ignore_errors=True)
     rows.mkdir()
     job = _job(vectors, work, **knobs) | {"plusargs": {"rows": str(rows), **(plusargs or {})}}
+    count = len(job["runs"])
+    if further is not None:
+        job["runs"].append(_run(further))
     with step("simulate", seconds_before(_report(vectors, name), "run_seconds")):
         try:
-            last = execute(work, job)[-1]
+            results = execute(work, job)
         except CheckFailed:
             _report(vectors, name).unlink(missing_ok=True)  # it would describe an earlier run
             raise
-    _check_ended(last, vectors.directory, job)
-    golden = np.fromfile(vectors.directory / "vectors" / f"{OUTPUT}.bin", "<i2")
-    report = compare(vectors.sizes, golden, _result(work, len(job["runs"]) - 1)) | {
+    for result in results[count - 1 :]:
+        _check_ended(result, vectors.directory, job)
+    last, golden = results[count - 1], np.fromfile(vectors.directory / "vectors" / f"{OUTPUT}.bin", "<i2")
+    report = compare(vectors.sizes, golden, _result(work, count - 1)) | {
         "cycles": last["cycles"],
         "predicted_cycles": vectors.predicted,
         "beat_cycles": vectors.beat_cycles,
@@ -357,6 +382,11 @@ def _simulated(
         "cycles_per_second": round(last["cycles"] / max(last["seconds"], 1e-3)),
         "run_seconds": round(time.monotonic() - built, 2),
     }
+    if further is not None:
+        cycles = results[count]["cycles"]
+        report["again"] = compare(vectors.sizes, golden, _result(work, count)) | {
+            "cycles": cycles, "predicted_cycles": further.predicted, "cycle_difference": cycles - further.predicted,
+        }  # fmt: skip
     return report, work
 
 

@@ -58,8 +58,10 @@ def test_the_driver_on_a_simulated_board(beat_bits: int, tmp_path: Path) -> None
     driver, board = loaded(tmp_path / "p"), Simulated(tmp_path, QUICK, BeatBytes=beat_bits // 8)
     first = driver.regions(tmp_path / "p" / "vectors")
     short = first | {"features": first["features"][:1], "programme": np.full_like(first["programme"], 255)}
-    calls = [first, driver.regions(tmp_path / "other"), short, driver.regions(tmp_path / "again"), first]
-    answers = board.run(*calls)
+    further = driver.regions(tmp_path / "other")  # the same weights, which the second and third start leave out
+    assert first["loads"] == 3 and first["check"] != first["check_again"]
+    answers = board.run(first, further, further, short, driver.regions(tmp_path / "again"), first)
+    np.testing.assert_array_equal(answers.pop(2), answers[1])
     np.testing.assert_array_equal(answers[0], logits(encode_array(array, data)))
     np.testing.assert_array_equal(answers[1], logits(encode_array(array, other)))
     assert answers[2][0] == "KernelError" and "wrong programme or engine" in answers[2][1]
@@ -76,6 +78,44 @@ class Registers:
 
     def read(self, offset: int) -> int:
         return 0b110 if offset == 0 else 0
+
+
+class Recorder(Registers):
+    """It remembers how many descriptors each start has."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset, self.descriptors, self.status = offset, list[int](), 0
+
+    def write(self, offset: int, value: int) -> None:
+        if offset == self.offset:
+            self.descriptors.append(value)
+
+    def read(self, offset: int) -> int:
+        return 0b110 if offset == 0 else self.status
+
+
+def test_what_is_loaded_already_is_left_out(project: Path) -> None:
+    """In a run behind one that ended well, with the same loads and the same parameters."""
+    driver = loaded(project)
+    registers = Recorder(driver.ARGUMENTS["descriptors"][0])
+    board: Any = types.SimpleNamespace(
+        Overlay=lambda bitstream: types.SimpleNamespace(fgnas_top_0=registers),
+        allocate=lambda shape, dtype: np.zeros(shape, dtype).view(Buffer),
+    )
+    kernel, given = driver.Kernel("x.bit", platform=board), driver.regions(project / "vectors")
+    turned = given | {"parameters": given["parameters"][::-1].copy()}
+    for one in (given, given, given, turned, turned, given):
+        kernel.run(**one)
+    registers.status = 1
+    with pytest.raises(driver.KernelError):
+        kernel.run(**given)
+    registers.status = 0
+    kernel.run(**given)
+    kernel.run(**given | {"loads": 0})
+    kernel.run(**given)
+    whole, rest = given["descriptors"], given["descriptors"] - given["loads"]
+    assert given["loads"] == 3
+    assert registers.descriptors == [whole, rest, rest, whole, rest, whole, rest, whole, whole, whole]
 
 
 class Buffer(np.ndarray):
@@ -100,6 +140,7 @@ WRONG = {
     "descriptors": ({"descriptors": lambda n: 10_000}, ValueError, "descriptors is 10000, the array takes 0 to"),
     "another engine": ({"engine": lambda n: n ^ 1}, ValueError, "encoded for the array [0-9a-f]{8}, this is"),
     "half a check": ({"check": lambda n: 1.5}, TypeError, "integer"),
+    "loads beyond": ({"loads": lambda n: 99}, ValueError, "loads is 99, the programme has"),
     "half a descriptor": ({"descriptors": lambda n: 1.5}, TypeError, "integer"),
     "order of floats": ({"order": lambda o: o / 2}, TypeError, "order is not an array of whole numbers"),
     "order beyond": ({"order": lambda o: o + 1_000}, ValueError, "order names rows"),

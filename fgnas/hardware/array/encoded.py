@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,12 @@ class Encoded(ABC):
         """Edges of the first layer's graph."""
 
     @property
+    def loads(self) -> int:
+        """The descriptors in front that a further start leaves out, since what they load is still there; 0 where what
+        they load is overwritten."""
+        return 0
+
+    @property
     def outputs(self) -> int:
         """Rows of logits that mean something: nodes, or graphs behind a `readout`."""
         return len(self.leaving.deal.group)
@@ -96,6 +102,12 @@ class Encoded(ABC):
         """The check of its programme on its engine: see `check_of`."""
         return check_of(self.regions["programme"], self.engine.digest)
 
+    @property
+    def again(self) -> dict[str, int]:
+        """What a further start must know: `loads`, and the check of the programme without them."""
+        rest = self.regions["programme"][self.loads * descriptor_beats(self.engine.beat_bits) :]
+        return {"loads": self.loads, "check_again": check_of(rest, self.engine.digest)}
+
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
         regions = {name: self.regions[name] for name in ("programme", "parameters", "features", "edges")}
@@ -103,7 +115,8 @@ class Encoded(ABC):
             "descriptors": len(self.programme), "classes": self.leaving.width, "row_words": self.leaving.tiles,
             "beat_words": self.words_together,
             "logits_beats": self.logit_rows * self.leaving.tiles // self.words_together,
-            "engine": self.engine.digest, "check": self.check, "order": self.leaving.deal.position, **regions,
+            "engine": self.engine.digest, "check": self.check, **self.again,
+            "order": self.leaving.deal.position, **regions,
         }  # fmt: skip
 
     def logit_words(self, region: Beats) -> Codes:
@@ -141,6 +154,21 @@ class EncodedArray(Encoded):
     programme: tuple[Descriptor, ...]
     layers: tuple[int, ...]
     regions: dict[str, Beats]
+
+    @property
+    def loads(self) -> int:
+        """Those before the first layer, unless a later one loads other weights into the same words."""
+        first = next((place for place, one in enumerate(self.programme) if one.computes), 0)
+        return first if all(one.computes for one in self.programme[first:]) else 0
+
+    def without_loads(self) -> EncodedArray:
+        """What a further start runs: see `loads`."""
+        count = self.loads
+        programme = self.programme[count:]
+        beats = self.regions["programme"][count * descriptor_beats(self.engine.beat_bits) :]
+        schedules = {place - count: one for place, one in self.schedules.items()}
+        return replace(self, programme=programme, layers=self.layers[count:], schedules=schedules,
+                       regions=self.regions | {"programme": beats})  # fmt: skip
 
     @property
     def graph(self) -> IntegerGraph:
