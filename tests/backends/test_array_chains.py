@@ -1,4 +1,4 @@
-"""Projects of imported chains: C++ and RTL give the interpreter's integers, and a further start leaves out the loads."""
+"""Projects of imported chains: the interpreter's integers in C++ and RTL, and further starts without the loads."""
 
 from pathlib import Path
 from typing import Any
