@@ -270,12 +270,7 @@ FAULTS = (
 
 def passed(result: dict[str, Any]) -> bool:
     """Whether a check found no difference."""
-    return not any(result.get(name) for name in FAULTS) and passed_again(result)
-
-
-def passed_again(result: dict[str, Any]) -> bool:
-    """Whether a further start of an array, where there was one, found no difference."""
-    return not any(result.get("again", {}).get(name) for name in FAULTS)
+    return not any(result.get(name) for name in FAULTS) and ("again" not in result or passed(result["again"]))
 
 
 def doctor() -> list[Need]:

@@ -8,7 +8,7 @@ square: a pool is one, and rows behind it are those of graphs.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -162,8 +162,10 @@ def links_of(network: IntegerNetwork) -> tuple[Link, ...] | None:
 def _link(given: str, steps: Sequence[Step]) -> Link | None:
     """The layer of steps that read a value; None where they are none."""
     *before, spread, behind = steps
+    if len(before) % 2:
+        return None
     products, outputs, names = list[Merge](), list[FixedPoint](), list[str]()
-    for product, rounds in _pairs(before):
+    for product, rounds in zip(before[::2], before[1::2], strict=True):
         one, number = product.operation, rounds.operation
         if not (isinstance(one, Merge) and isinstance(number, Apply) and number.table is None):
             return None
@@ -176,9 +178,3 @@ def _link(given: str, steps: Sequence[Step]) -> Link | None:
     if total.reduce != "add" or spread.inputs != tuple(names) or behind.inputs != (spread.name,) or len(widths) != 1:
         return None
     return Link(given, tuple(products), tuple(outputs), spread.graph, total.shift, end, behind.name)
-
-
-def _pairs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
-    """Steps two by two; an odd one with itself."""
-    for first in range(0, len(steps), 2):
-        yield steps[first], steps[min(first + 1, len(steps) - 1)]

@@ -97,7 +97,7 @@ class Encoded(ABC):
         beats = sum(one.result_beats for one in self.programme if one.target == Target.LOGITS)
         return beats * self.engine.beat_bits // 8
 
-    @property
+    @functools.cached_property
     def check(self) -> int:
         """The check of its programme on its engine: see `check_of`."""
         return check_of(self.regions["programme"], self.engine.digest)
@@ -105,8 +105,13 @@ class Encoded(ABC):
     @property
     def again(self) -> dict[str, int]:
         """What a further start must know: `loads`, and the check of the programme without them."""
-        rest = self.regions["programme"][self.loads * descriptor_beats(self.engine.beat_bits) :]
-        return {"loads": self.loads, "check_again": check_of(rest, self.engine.digest)}
+        check = check_of(self.programme_again, self.engine.digest) if self.loads else self.check
+        return {"loads": self.loads, "check_again": check}
+
+    @property
+    def programme_again(self) -> Beats:
+        """The beats of the programme without the loads."""
+        return self.regions["programme"][self.loads * descriptor_beats(self.engine.beat_bits) :]
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Kernel.run` of the board's driver; what it reads from a folder of vectors, too."""
@@ -164,11 +169,9 @@ class EncodedArray(Encoded):
     def without_loads(self) -> EncodedArray:
         """What a further start runs: see `loads`."""
         count = self.loads
-        programme = self.programme[count:]
-        beats = self.regions["programme"][count * descriptor_beats(self.engine.beat_bits) :]
         schedules = {place - count: one for place, one in self.schedules.items()}
-        return replace(self, programme=programme, layers=self.layers[count:], schedules=schedules,
-                       regions=self.regions | {"programme": beats})  # fmt: skip
+        return replace(self, programme=self.programme[count:], layers=self.layers[count:], schedules=schedules,
+                       regions=self.regions | {"programme": self.programme_again})  # fmt: skip
 
     @property
     def graph(self) -> IntegerGraph:
