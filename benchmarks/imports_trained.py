@@ -160,24 +160,32 @@ def graphs(name: str, kind: str, seed: int, epochs: int) -> dict[str, Any]:
     begun, data = time.monotonic(), load(name)
     torch.manual_seed(seed)
     model = Molecule(kind, data.features.shape[1], data.targets.shape[1])
-    known = data.targets[data.train]
-    centre, scale = (float(np.nanmean(known)), float(np.nanstd(known))) if data.kind == "values" else (0.0, 1.0)
-    kept = BUILD / f"{name}-{kind}-{seed}-{epochs}-{training_digest()}.pt"
-    loss = partial(loss_of, model, centre=centre, scale=scale)
-    epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
-    with torch.no_grad():  # the last layer says the targets themselves
-        last = model.head[-1]
-        last.weight.mul_(scale)
-        last.bias.mul_(scale).add_(centre)
-    found = imported(partial(traced, model.eval()), data, 8, form=chained)
+    epoch = fitted(model, data, seed, epochs, f"{name}-{kind}-{seed}-{epochs}")
+    found = imported(partial(traced, model), data, 8, form=chained)
     return {"data": name, "model": kind, "seed": seed, "molecules": data.rows, "epochs": epochs, "epoch": epoch,
             "float": found.accuracy["float"]["test"], "bits_8": found.accuracy["quantised"]["test"],
             "seconds": round(time.monotonic() - begun)}  # fmt: skip
 
 
-def training_digest() -> str:
-    """Eight hexadecimal digits of the code that weights depend on."""
-    code = "".join(map(inspect.getsource, (Molecule, trained, loss_of)))
+def fitted(model: Molecule | Everyday, data: Collection, seed: int, epochs: int, name: str) -> int:
+    """Train a model of graphs, whose results are then the targets themselves, and make it ready to run; its weights are
+    kept by this name. Returns the epoch that they are of."""
+    known = data.targets[data.train]
+    centre, scale = (float(np.nanmean(known)), float(np.nanstd(known))) if data.kind == "values" else (0.0, 1.0)
+    loss = partial(loss_of, model, centre=centre, scale=scale)
+    kept = BUILD / f"{name}-{training_digest(type(model))}.pt"
+    epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
+    with torch.no_grad():
+        last = model.head[-1]
+        last.weight.mul_(scale)
+        last.bias.mul_(scale).add_(centre)
+    model.eval()
+    return epoch
+
+
+def training_digest(kind: type[nn.Module]) -> str:
+    """Eight hexadecimal digits of the code that the weights of a kind of model depend on."""
+    code = "".join(map(inspect.getsource, (kind, trained, loss_of)))
     return hashlib.sha256(code.encode()).hexdigest()[:8]
 
 
@@ -285,29 +293,14 @@ class Everyday(nn.Module):
         return self.head(global_mean_pool(x, batch))
 
 
-def everyday(kind: str, seed: int, data: Collection) -> tuple[Everyday, int]:
-    """A network that was trained on ESOL, and the epoch that it is of; weights are kept."""
-    torch.manual_seed(seed)
-    model = Everyday(kind, data.features.shape[1], 1)
-    known = data.targets[data.train]
-    centre, scale = float(known.mean()), float(known.std())
-    code = "".join(map(inspect.getsource, (Everyday, trained, loss_of)))
-    kept = BUILD / f"everyday-{kind}-{seed}-{hashlib.sha256(code.encode()).hexdigest()[:8]}.pt"
-    epochs, loss = EPOCHS["esol"], partial(loss_of, model, centre=centre, scale=scale)
-    epoch = once(model, kept, lambda: trained(model, data, seed, epochs, loss))
-    with torch.no_grad():
-        last = model.head[-1]
-        last.weight.mul_(scale)
-        last.bias.mul_(scale).add_(centre)
-    return model.eval(), epoch
-
-
 def whole(kind: str, multipliers: int) -> dict[str, Any]:
     """Networks that stay on the array: their errors; the largest and the median molecule of ESOL on the array that is
     built for the largest, in RTL, beside PyG on one thread; and many in a start."""
     data, errors = load("esol"), []
     for seed in range(SEEDS):
-        model, _ = everyday(kind, seed, data)
+        torch.manual_seed(seed)
+        model = Everyday(kind, data.features.shape[1], 1)
+        fitted(model, data, seed, EPOCHS["esol"], f"everyday-{kind}-{seed}")
         found = imported(partial(traced, model), data, 8, form=chained)
         errors.append([found.accuracy[one]["test"] for one in ("float", "quantised")])
     sizes = np.bincount(data.graph)
