@@ -14,7 +14,7 @@ Beats = NDArray[np.uint8]
 def packed(numbers: NDArray[np.integer[Any]], bits: int, beat_bytes: int) -> Beats:
     """[n, fields] numbers of so many bits, up to 57, as [n] beats, from the lowest bit on; of a number only these bits
     count."""
-    return np.asarray(_packed(np.ascontiguousarray(numbers).astype(np.uint64, copy=False), bits, beat_bytes))
+    return np.asarray(beats_of(np.ascontiguousarray(numbers).astype(np.uint64, copy=False), bits, beat_bytes))
 
 
 def unpacked(beats: Beats, bits: int, fields: int) -> NDArray[np.int64]:
@@ -29,7 +29,8 @@ def signed(numbers: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
 
 
 @numba.njit(cache=True)
-def _packed(numbers: NDArray[np.uint64], bits: int, beat_bytes: int) -> Beats:  # pragma: no cover - compiled
+def beats_of(numbers: NDArray[np.uint64], bits: int, beat_bytes: int) -> Beats:  # pragma: no cover - compiled
+    """`packed`."""
     rows, fields = numbers.shape
     found = np.zeros((rows, beat_bytes), np.uint8)
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)

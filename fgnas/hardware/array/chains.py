@@ -23,12 +23,14 @@ from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
 from fgnas.hardware.array.lowering import ArrayAccelerator
 from fgnas.hardware.array.operations import OperationNetwork
+from fgnas.hardware.array.preparing import Preparation
 from fgnas.hardware.integer.apply import Apply
 from fgnas.hardware.integer.combine import Combine
 from fgnas.hardware.integer.gather import Gather
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.merge import Merge
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
+from fgnas.hardware.integer.rules import Ints, Rules
 from fgnas.hardware.integer.spread import Spread
 
 
@@ -68,10 +70,12 @@ class ChainNetwork(ArrayNetwork):
     Attributes:
         graphs: of each layer, in its integers; the first has the features.
         places: the module of each layer.
+        rules: of the matrices of all layers, in order; None where a graph's neighbourhoods do not determine them.
     """
 
     graphs: tuple[IntegerGraph, ...]
     places: tuple[str, ...]
+    rules: Rules | None = None
     runs: ClassVar[str] = OperationNetwork.runs
 
     @functools.cached_property
@@ -81,6 +85,12 @@ class ChainNetwork(ArrayNetwork):
         assert links is not None
         last = len(links) - 1
         return tuple(one.layer(index, values[one.given].number, index == last) for index, one in enumerate(links))
+
+    @property
+    def coefficient_bits(self) -> Ints:
+        """[matrices] fraction bits of the coefficients of all layers' matrices, in order."""
+        spreads = [one.operation for one in self.integers.steps if isinstance(one.operation, Spread)]
+        return np.array([bits for one in spreads for bits in one.coefficients])
 
     def called(self, layer: ArrayLayer) -> str:
         """Its number, from 1 on, and the module that it belongs to."""
@@ -117,6 +127,12 @@ class ChainArray:
         first, *further = self.source.graphs
         return encode_array(self.accelerator, first, further)
 
+    @functools.cached_property
+    def preparation(self) -> Preparation | None:
+        """What makes further graphs ready while a host runs; None where they must be encoded."""
+        source = self.source
+        return None if source.rules is None else Preparation.of(self.encoded, source.rules, source.coefficient_bits)
+
     @property
     def cycles(self) -> int:
         """Cycles from the accepted start write to the interrupt."""
@@ -142,7 +158,7 @@ def chain_of(source: OperationNetwork) -> ChainNetwork | None:
     return ChainNetwork(
         source.name, source.dataset, source.design, source.shape, source.input_scale, source.integers,
         (replace(first, features=graphs[0].features), *further),
-        tuple(source.places.get(one.name, "") for one in links),
+        tuple(source.places.get(one.name, "") for one in links), source.rules,
     )  # fmt: skip
 
 

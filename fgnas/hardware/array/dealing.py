@@ -46,9 +46,7 @@ class Deal:
 
     def rows(self) -> Ints:
         """[m, depth] rows of each group in order; -1 where it has none."""
-        found = np.full((self.groups, self.depth), -1, np.int64)
-        found[self.group, self.ordinal] = np.arange(len(self.group))
-        return found
+        return np.asarray(rows_of(self.group, self.ordinal, self.counts))
 
 
 def deal_for_logits(loads: Ints, groups: int) -> Deal:
@@ -66,12 +64,29 @@ def deal(loads: Ints, groups: int) -> Deal:
     equally many. Rows of a group keep the order in which they were dealt: rows larger than the mean come first, in
     falling order.
     """
-    nodes = len(loads)
-    counted = np.concatenate([np.asarray(loads, np.float64), np.ones((nodes, 1))], axis=1)
-    shares = counted / np.maximum(counted.sum(axis=0), 1.0)
-    order = np.argsort(-shares.max(axis=1), kind="stable")
-    group, ordinal, counts = _deal(shares, order, groups)
-    return Deal(group, ordinal, counts)
+    return Deal(*dealt(np.asarray(loads, np.float64), groups))
+
+
+@numba.njit(cache=True)
+def rows_of(group: Ints, ordinal: Ints, counts: Ints) -> Ints:  # pragma: no cover - compiled
+    """`Deal.rows`."""
+    found = np.full((len(counts), counts.max()), -1, np.int64)
+    for row in range(len(group)):
+        found[group[row], ordinal[row]] = row
+    return found
+
+
+@numba.njit(cache=True)
+def dealt(loads: NDArray[np.float64], groups: int) -> tuple[Ints, Ints, Ints]:  # pragma: no cover - compiled
+    """The fields of `deal`."""
+    nodes, kinds = loads.shape
+    shares, largest = np.empty((nodes, kinds + 1)), np.zeros(nodes)
+    for kind in range(kinds + 1):
+        total = loads[:, kind].sum() if kind < kinds else float(nodes)
+        for row in range(nodes):
+            shares[row, kind] = (loads[row, kind] if kind < kinds else 1.0) / max(total, 1.0)
+            largest[row] = max(largest[row], shares[row, kind])
+    return _deal(shares, np.argsort(-largest, kind="mergesort"), groups)
 
 
 @numba.njit(cache=True)

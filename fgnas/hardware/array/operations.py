@@ -30,6 +30,7 @@ from fgnas.hardware.integer.edges import EdgeProducts, Fivefold
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.merge import Merge
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
+from fgnas.hardware.integer.rules import Rules
 from fgnas.hardware.integer.operation import dense
 from fgnas.hardware.integer.spread import Spread
 from fgnas.hardware.numbers import ceil_div, ceil_log2
@@ -53,6 +54,7 @@ class OperationNetwork:
         integers, graphs: the operations, whose results are right.
         edges: of the data.
         places: the module that each step belongs to, by the step's name.
+        rules: of the matrices of its sums, in order, where a graph's neighbourhoods determine them all.
     """
 
     name: str
@@ -62,6 +64,7 @@ class OperationNetwork:
     graphs: tuple[IntegerGraph, ...]
     edges: int
     places: dict[str, str] = field(default_factory=dict)
+    rules: Rules | None = None
     runs: ClassVar[str] = ImportedArrays.name
 
     @property

@@ -46,11 +46,18 @@ def pack(lengths: Ints, deal: Deal, k: int, ordered: int = 0) -> Schedule:
     With `ordered`, results leave row by row across the groups. Every group then gets as many rows as the fullest, empty
     ones at its end, and none ends more than `ordered` rows beyond the group that has ended fewest.
     """
-    rows = deal.rows()
-    chunks = np.maximum(1, -(-np.asarray(lengths, np.int64) // k))
-    absent = 1 if ordered else 0
-    table = np.where(rows >= 0, chunks[rows] if len(chunks) else absent, absent)
-    return Schedule(*_pack(table, ordered))
+    return Schedule(*slots_of(np.asarray(lengths, np.int64), deal.rows(), k, ordered))
+
+
+@numba.njit(cache=True)
+def slots_of(lengths: Ints, rows: Ints, k: int, ordered: int) -> tuple[Ints, Ints, Ints]:  # pragma: no cover - compiled
+    """The fields of `pack`, of the rows [m, depth] of each group."""
+    chunks = np.empty(rows.shape, np.int64)
+    for g in range(rows.shape[0]):
+        for place in range(rows.shape[1]):
+            row = rows[g, place]
+            chunks[g, place] = max(1, -(-lengths[row] // k)) if row >= 0 else 1 if ordered else 0
+    return _pack(chunks, ordered)
 
 
 @numba.njit(cache=True)

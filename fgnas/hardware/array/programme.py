@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import ClassVar
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -394,22 +395,30 @@ def check_of(programme: Beats, engine: int) -> int:
 
     In the longest programme it differs wherever one or two bits do; other differences hide once in 2**32.
     """
-    words = programme.view("<u4")[:, :CHECK_WORDS]
-    check = engine
-    for beat in words.tolist():
+    return int(check_words(programme.view("<u4"), engine))
+
+
+@numba.njit(cache=True)
+def check_words(words: NDArray[np.uint32], engine: int) -> int:  # pragma: no cover - compiled
+    """`check_of`, of the words of 32 bits of every beat, [beats, words]."""
+    check = np.int64(engine)
+    for beat in range(len(words)):
         check = check_step(check)
-        for place, word in enumerate(beat):
+        for place in range(min(words.shape[1], CHECK_WORDS)):
+            word = np.int64(words[beat, place])
             check ^= word ^ (_rotated(word, CHECK_ROTATION + place) if place else 0)
     return check
 
 
-def check_step(check: int) -> int:
+@numba.njit(cache=True)
+def check_step(check: int) -> int:  # pragma: no cover - compiled
     """The check carried from one beat to the next, before the words of that beat are added."""
     rotation, left, right = CHECK_STEP
     return _rotated(check, rotation) ^ (check << left & (1 << wire.REGISTER_BITS) - 1) ^ check >> right
 
 
-def _rotated(word: int, bits: int) -> int:
+@numba.njit(cache=True)
+def _rotated(word: int, bits: int) -> int:  # pragma: no cover - compiled
     """A word of 32 bits rotated to the left."""
     return (word << bits | word >> (wire.REGISTER_BITS - bits)) & (1 << wire.REGISTER_BITS) - 1
 

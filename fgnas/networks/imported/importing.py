@@ -13,10 +13,12 @@ import scipy.sparse as sp
 import torch
 
 from fgnas.errors import UserError
+from fgnas.hardware.integer.rules import Rules
 from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.improving import PASSES, quantised
 from fgnas.networks.imported.inputs import Given, without_unread
 from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread, ordered
+from fgnas.networks.imported.probing import are_codes_of, are_those_of, probe_of, rules_of
 from fgnas.networks.imported.quantising import (
     Bits,
     Quantised,
@@ -70,6 +72,7 @@ class Imported:
         layers: each module, and the operations that replace it.
         accuracy: "float" and "quantised", each on "val" and "test".
         apart: largest difference of the float results from the model's own, relative to the largest of these.
+        rules: of the matrices of its sums, where the graphs' neighbourhoods determine them: see `probing`.
     """
 
     network: Quantised
@@ -77,6 +80,7 @@ class Imported:
     layers: tuple[LayerRow, ...]
     accuracy: dict[str, dict[str, float]]
     apart: float
+    rules: Rules | None = None
 
 
 def given_of(data: Collection) -> Given:
@@ -172,17 +176,33 @@ def _of_graphs(
         if not getattr(data, name).any():
             raise UserError(f"no graph of {data.label} is in its {name} part: give masks or --split that have some")
     places = _held(data, kept)
-    _, calibrating, first = proven(run, data.part(calibrated_on(data)), form)
+    calibrated = data.part(calibrated_on(data))
+    _, calibrating, first = proven(run, calibrated, form)
     chosen = Chosen(bits) if loss is None else _judged(run, data, calibrating, bits, loss, form)
     known = formats_in_order(calibrating.nodes, quantised(calibrating, chosen.bits, data.kind, chosen.passes)[1])
     results = {kind: np.full((data.rows, data.outputs), np.nan) for kind in ("float", "quantised")}
     for rows, seen, own in _parts(run, data, np.flatnonzero(data.val | data.test), form):
         results["float"][rows] = own
         results["quantised"][rows] = built(seen, formats_for(seen.nodes, known), chosen.bits).values()
-    traced, seen, apart = proven(run, data.part(places), form)
+    held = data.part(places)
+    traced, seen, apart = proven(run, held, form)
     found = built(seen, formats_for(seen.nodes, known), chosen.bits)
     accuracy = {kind: scores(data, values) for kind, values in results.items()}
-    return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy, max(first, apart))
+    rules = None if traced.parts else _rules(run, data, form, [(calibrating, calibrated), (seen, held)])
+    if rules is not None and not are_codes_of(rules, found, held):
+        rules = None
+    return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy,
+                    max(first, apart), rules)  # fmt: skip
+
+
+def _rules(run: Run, data: Collection, form: Form, known: Sequence[tuple[Seen, Collection]]) -> Rules | None:
+    """The rules of a model's matrices, which hold on these graphs; None where there are none."""
+    probe = probe_of(data)
+    if probe is None:
+        return None
+    rules = rules_of(form(run(given_of(probe)).output), probe)
+    held = rules is not None and all(are_those_of(rules, seen.nodes[-1], part) for seen, part in known)
+    return rules if held else None
 
 
 def _held(data: Collection, kept: Kept) -> Ints:

@@ -27,6 +27,7 @@ from fgnas.hardware.integer.graph import IntegerGraph, rows_alone
 from fgnas.hardware.integer.merge import Merge as IntegerMerge
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
 from fgnas.hardware.integer.operation import Operation
+from fgnas.hardware.integer.rules import codes_of
 from fgnas.hardware.integer.spread import Spread as IntegerSpread
 from fgnas.hardware.integer.tables import exponential_table
 from fgnas.networks.imported.nodes import (
@@ -340,23 +341,8 @@ def _coefficient_bits(block: Matrix) -> tuple[int, int]:
 
 
 def coefficients_of(block: Matrix, bits: int) -> Codes:
-    """[entries] the coefficients of a matrix with so many fraction bits.
-
-    Those of a row that are all the same, as in a mean, are rounded up or down in turn, so that their sum is right: each
-    rounded alone, the mean of 35 rows would be a twentieth too small in eight bits.
-    """
-    number = FixedPoint(NARROW_BITS, bits)
-    codes, lengths = number.quantise(block.data), np.diff(block.indptr)
-    if not len(codes):
-        return codes
-    rows = np.flatnonzero(lengths)
-    starts = block.indptr[rows].astype(np.int64)
-    same = np.minimum.reduceat(block.data, starts) == np.maximum.reduceat(block.data, starts)
-    alike = np.repeat(same, lengths[rows])
-    place = np.arange(len(codes)) - np.repeat(starts, lengths[rows])
-    exact = block.data * 2.0**bits
-    turns = np.floor((place + 1) * exact + 0.5) - np.floor(place * exact + 0.5)
-    return np.where(alike, number.saturate(turns.astype(np.int64)), codes)
+    """[entries] the coefficients of a matrix with so many fraction bits: see `codes_of`."""
+    return np.asarray(codes_of(block.data, block.indptr.astype(np.int64), bits, NARROW_BITS))
 
 
 def _product_bits(weights: Sequence[Reals], own: Sequence[int], bits: int) -> int:
