@@ -66,7 +66,7 @@ class ImportedNetwork:
             **found.accuracy, "layers": [vars(one) for one in found.layers],
             "places": found.places, "edges": int(data.edge_index.shape[1]),
         }  # fmt: skip
-        return cls(_source(label, content, integers, graphs), content, label)
+        return cls(_source(label, content, integers, graphs, found.rules), content, label)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImportedNetwork:
@@ -78,8 +78,8 @@ class ImportedNetwork:
         missing = [name for name in ("weights", "sha256", "dataset", "edges", "places", "dsp") if name not in content]
         if missing:
             raise UserError(f"{path} has no {missing[0]}: import the model again")
-        integers, graphs = stored.load(path.parent / content["weights"], content["sha256"])
-        return cls(_source(path.stem, content, integers, graphs), content, path.stem)
+        held = stored.load(path.parent / content["weights"], content["sha256"])
+        return cls(_source(path.stem, content, *held), content, path.stem)
 
     def __repr__(self) -> str:
         """In a line, since the content is long and the network has matrices."""
@@ -101,7 +101,7 @@ class ImportedNetwork:
         weights = path.with_suffix(".npz")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            digest = stored.save(weights, self.source.integers, self.source.graphs)
+            digest = stored.save(weights, self.source.integers, self.source.graphs, self.source.rules)
             content = {**self.content, "weights": weights.name, "sha256": digest, "network_hash": self.hash}
             replace_file(path, json.dumps(content, indent=2) + "\n")
         except OSError as error:
@@ -239,7 +239,7 @@ def _content(path: Path) -> dict[str, Any]:
     return found
 
 
-def _source(label: str, content: dict[str, Any], integers: Any, graphs: Any) -> OperationNetwork:
+def _source(label: str, content: dict[str, Any], integers: Any, graphs: Any, rules: Any) -> OperationNetwork:
     """The network by what a file says of it."""
     digest = hashlib.sha256()
     for one in integers.steps:
@@ -253,4 +253,4 @@ def _source(label: str, content: dict[str, Any], integers: Any, graphs: Any) -> 
     }  # fmt: skip
     design = Described(digest.hexdigest()[:12], described)
     return OperationNetwork(label, content["dataset"], design, integers, tuple(graphs), content["edges"],
-                            content["places"])  # fmt: skip
+                            content["places"], rules)  # fmt: skip

@@ -20,6 +20,7 @@ from fgnas.hardware.kinds import described_kind
 if TYPE_CHECKING:
     from fgnas.board.assembly import System
     from fgnas.board.boards import Board
+    from fgnas.hardware.array.preparing import Preparation
     from fgnas.tools.doctor import Need
 
 
@@ -65,6 +66,21 @@ class Project:
 
             report["first_wrong_stage"] = mismatch_of_rtl(self.directory)
         return report
+
+    def preparation(self) -> Preparation:
+        """What makes further graphs ready for the network in this folder in microseconds: called with features, edges
+        and the graph of each node, it returns the arguments of `Kernel.run` of `driver.py`.
+
+        Raises UserError where the folder has none: of networks of many graphs that an array holds whole, those have it
+        whose matrices the neighbourhoods of nodes and the sizes of graphs determine.
+        """
+        from fgnas.hardware.array.preparing import FILE, Preparation
+
+        self._needs_folder()
+        if not (self.directory / FILE).is_file():
+            raise UserError(f"{self.directory} has no {FILE}: encode further graphs with `fgnas import --graphs` and "
+                            f"`fgnas encode --on` (docs/import.md says which networks have one)")  # fmt: skip
+        return Preparation.load(self.directory / FILE)
 
     def couplings(self, seeds: int) -> dict[str, Any]:
         """Simulate the RTL on every memory that AXI allows, with `seeds` stall seeds each; returns mismatches, hangs, …

@@ -29,9 +29,9 @@ from fgnas.backends.standalone import write_standalone
 from fgnas.costs import violations
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array import cycles, programme, reference
+from fgnas.hardware.array import cycles, preparing, programme, reference
 from fgnas.hardware.array.calls import CalledArray, EncodedCall, Source
-from fgnas.hardware.array.chains import ChainArray
+from fgnas.hardware.array.chains import ChainArray, preparation_of
 from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import BANK_WORDS, HEADS, LANES, MOST_PLACES, Engine, in_block_ram
@@ -208,7 +208,8 @@ def _fill(
     write_rtl(accelerator, built)
     counts = write_vectors(encoded, built / "vectors")
     write_cpp(encoded, built, specification, counts)
-    values: dict[str, Any] = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
+    made = _write_preparation(encoded, built)
+    values: dict[str, Any] = {"a": accelerator.source, "prepared": made, "engine": accelerator.engine, "p": programme, "price": predicted,
               "counts": counts, "weights": network is not None, "several": isinstance(accelerator, CalledArray),
               "design_hash": accelerator.source.design.hash, "specification": specification,
               **clock_and_part(specification)}  # fmt: skip
@@ -239,7 +240,16 @@ def write_encoded_step(
 ) -> None:
     """`write_step` of what is encoded already."""
     write_vectors(encoded, folder / "vectors")
+    _write_preparation(encoded, folder)
     _write_reports(encoded.accelerator, price(encoded, specification), folder, network)
+
+
+def _write_preparation(encoded: Encoded, folder: Path) -> bool:
+    """Write what makes further graphs ready, where there is such a thing; returns whether."""
+    found = preparation_of(encoded)
+    if found is not None:
+        found.save(folder / preparing.FILE)
+    return found is not None
 
 
 def _write_reports(accelerator: OnEngine, predicted: dict[str, Any], folder: Path, network: Network | None) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.encoded import EncodedArray
+from fgnas.hardware.array.encoded import Encoded, EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine
 from fgnas.hardware.array.layers import ArrayLayer, ArrayNetwork
@@ -127,12 +127,6 @@ class ChainArray:
         first, *further = self.source.graphs
         return encode_array(self.accelerator, first, further)
 
-    @functools.cached_property
-    def preparation(self) -> Preparation | None:
-        """What makes further graphs ready while a host runs; None where they must be encoded."""
-        source = self.source
-        return None if source.rules is None else Preparation.of(self.encoded, source.rules, source.coefficient_bits)
-
     @property
     def cycles(self) -> int:
         """Cycles from the accepted start write to the interrupt."""
@@ -145,6 +139,14 @@ class ChainArray:
     def logits(self) -> Codes:
         """[rows, columns] results by the integer reference."""
         return reference.run(self.encoded)
+
+
+def preparation_of(encoded: Encoded) -> Preparation | None:
+    """What makes further graphs ready for a network while a host runs; None where they must be encoded."""
+    source = encoded.accelerator.source if isinstance(encoded, EncodedArray) else None
+    if not isinstance(encoded, EncodedArray) or not isinstance(source, ChainNetwork) or source.rules is None:
+        return None
+    return Preparation.of(encoded, source.rules, source.coefficient_bits)
 
 
 def chain_of(source: OperationNetwork) -> ChainNetwork | None:

@@ -53,8 +53,8 @@ from fgnas.hardware.integer.rules import (
 
 FILE = "preparation.npz"
 """Name of the file in a project."""
-PARTS = {"layers": Layers, "facts": Facts, "programme": Programme, "rules": Rules}
-"""The parts of a `Network`."""
+PARTS: dict[str, Any] = {"layers": Layers, "facts": Facts, "programme": Programme, "rules": Rules}
+"""The types of a `Network`'s parts."""
 PROBLEMS = {
     NO_NODE: "edge_index names a node that x does not have",
     SELF_LOOP: "the graph has an edge from a node to itself: leave such edges out, the model adds its own",
@@ -165,8 +165,11 @@ def most_entries(plan: LayerPlan, sum_bits: int) -> int:
 
 
 def _layers(plans: Sequence[LayerPlan], coefficient_bits: Ints) -> Layers:
-    rows = [(one.aggregate.m, one.aggregate.k, one.pitch, one.row_tiles, one.products) for one in plans]
-    return Layers(*np.array(rows, np.int64).T.copy(), coefficient_bits)
+    of_each = lambda value: np.array([value(one) for one in plans], np.int64)  # noqa: E731
+    return Layers(
+        of_each(lambda one: one.aggregate.m), of_each(lambda one: one.aggregate.k), of_each(lambda one: one.pitch),
+        of_each(lambda one: one.row_tiles), of_each(lambda one: one.products), coefficient_bits,
+    )  # fmt: skip
 
 
 def _programme(encoded: EncodedArray) -> Programme:

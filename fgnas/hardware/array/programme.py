@@ -395,17 +395,17 @@ def check_of(programme: Beats, engine: int) -> int:
 
     In the longest programme it differs wherever one or two bits do; other differences hide once in 2**32.
     """
-    return int(check_words(programme.view("<u4"), engine))
+    return check_words(programme.view("<u4").astype(np.int64), engine)
 
 
 @numba.njit(cache=True)
-def check_words(words: NDArray[np.uint32], engine: int) -> int:  # pragma: no cover - compiled
+def check_words(words: NDArray[np.int64], engine: int) -> int:  # pragma: no cover - compiled
     """`check_of`, of the words of 32 bits of every beat, [beats, words]."""
-    check = np.int64(engine)
+    check = engine
     for beat in range(len(words)):
         check = check_step(check)
         for place in range(min(words.shape[1], CHECK_WORDS)):
-            word = np.int64(words[beat, place])
+            word = int(words[beat, place])
             check ^= word ^ (_rotated(word, CHECK_ROTATION + place) if place else 0)
     return check
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from fgnas.hardware.array.bits import Beats, beats_of
 from fgnas.hardware.array.dealing import Ints, dealt, rows_of
@@ -34,7 +35,7 @@ VARIED = ("count", "offset", "beats", "target_base", "limit", "result_beats")
 COUNT, OFFSET, BEATS, TARGET_BASE, LIMIT, RESULT_BEATS = range(len(VARIED))
 DEGREE, SIZE, TABLE, OWN = range(NOT_IN_ORDER + 1, NOT_IN_ORDER + 5)
 """What may be too large of a graph."""
-
+Singles = NDArray[np.float32]
 Dealt = tuple[Ints, Ints, Ints]
 """The fields of a `Deal`."""
 
@@ -137,7 +138,7 @@ class Start(NamedTuple):
 
 
 @numba.njit(cache=True)
-def started(network: Network, x: Reals, edges: Ints, graph: Ints) -> Start:  # pragma: no cover - compiled
+def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  # pragma: no cover - compiled
     """A start for features [N, F], edges [2, E] and the graph [N] of each node; or what is wrong with them."""
     layers, facts, programme, rules = network
     none, no_order = np.zeros((0, facts.beat_bytes), np.uint8), np.zeros(0, np.int64)
@@ -196,7 +197,7 @@ def _larger(rules: Rules, facts: Facts, nodes: Neighbours) -> int:  # pragma: no
 
 
 @numba.njit(cache=True)
-def _non_zeros(x: Reals) -> Reals:  # pragma: no cover - compiled
+def _non_zeros(x: Singles) -> Reals:  # pragma: no cover - compiled
     """[N, 1] features of each row that are not 0."""
     found = np.zeros((len(x), 1))
     for row in range(len(x)):
@@ -206,7 +207,7 @@ def _non_zeros(x: Reals) -> Reals:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True)
-def _features(facts: Facts, x: Reals, deal: Dealt) -> tuple[Beats, int]:  # pragma: no cover - compiled
+def _features(facts: Facts, x: Singles, deal: Dealt) -> tuple[Beats, int]:  # pragma: no cover - compiled
     """The stream of features, and its slot rows."""
     rows, columns = x.shape
     indptr, count = np.zeros(rows + 1, np.int64), 0
@@ -313,9 +314,9 @@ def _programme(
             first, bits = programme.places[field]
             _set(found[place], first, bits, numbers[field])
     beats = found.reshape(-1, facts.beat_bytes)
-    check = check_words(beats.view(np.uint32), facts.engine)
-    again = beats[facts.loads * len(beats) // len(found) :]
-    return beats, check, check_words(again.view(np.uint32), facts.engine) if facts.loads else check
+    words = beats.view(np.uint32).astype(np.int64)
+    again = words[facts.loads * len(beats) // len(found) :]
+    return beats, check_words(words, facts.engine), check_words(again, facts.engine)
 
 
 @numba.njit(cache=True)

@@ -23,6 +23,7 @@ from fgnas.hardware.integer.edges import EdgeProducts, Fivefold
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.merge import Merge
 from fgnas.hardware.integer.network import IntegerNetwork, Step
+from fgnas.hardware.integer.rules import Rules
 from fgnas.hardware.integer.spread import Spread
 
 KINDS = {kind.__name__: kind for kind in (Apply, Attend, EdgeProducts, Fivefold, Merge, Spread)}
@@ -30,8 +31,8 @@ KINDS = {kind.__name__: kind for kind in (Apply, Attend, EdgeProducts, Fivefold,
 CONTENT = "content"
 
 
-def save(path: Path, network: IntegerNetwork, graphs: Sequence[IntegerGraph]) -> str:
-    """Write a file; returns its SHA-256."""
+def save(path: Path, network: IntegerNetwork, graphs: Sequence[IntegerGraph], rules: Rules | None = None) -> str:
+    """Write a file; returns its SHA-256. `rules` are those of the graphs' matrices, where there are some."""
     arrays: list[np.ndarray[Any, Any]] = []
     content = {
         "width_in": network.width_in, "number": _plain(network.number, arrays),
@@ -42,6 +43,7 @@ def save(path: Path, network: IntegerNetwork, graphs: Sequence[IntegerGraph]) ->
             for step in network.steps
         ],
         "graphs": [_graph(graph, arrays) for graph in graphs],
+        "rules": None if rules is None else [_plain(one, arrays) for one in rules],
     }  # fmt: skip
     buffer = io.BytesIO()
     text = np.frombuffer(json.dumps(content).encode(), np.uint8)
@@ -51,8 +53,8 @@ def save(path: Path, network: IntegerNetwork, graphs: Sequence[IntegerGraph]) ->
     return hashlib.sha256(buffer.getvalue()).hexdigest()
 
 
-def load(path: Path, sha256: str | None = None) -> tuple[IntegerNetwork, tuple[IntegerGraph, ...]]:
-    """The network and the graphs of a file. Raises UserError where it is damaged, or another one than `sha256` says."""
+def load(path: Path, sha256: str | None = None) -> tuple[IntegerNetwork, tuple[IntegerGraph, ...], Rules | None]:
+    """The network, the graphs and the rules of a file. Raises UserError where it is damaged, or another one than `sha256` says."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -65,7 +67,9 @@ def load(path: Path, sha256: str | None = None) -> tuple[IntegerNetwork, tuple[I
             content = json.loads(archive[CONTENT].tobytes())
         steps = tuple(_step(one, arrays) for one in content["steps"])
         network = IntegerNetwork(content["width_in"], _made(content["number"], arrays), steps)
-        return network, tuple(_graph_of(one, arrays) for one in content["graphs"])
+        stored = content.get("rules")
+        rules = None if stored is None else Rules(*(arrays[one["array"]] for one in stored))
+        return network, tuple(_graph_of(one, arrays) for one in content["graphs"]), rules
     except (ValueError, KeyError, TypeError, EOFError, OSError, IndexError, zipfile.BadZipFile) as error:
         why = type(error).__name__
         raise UserError(f"{path} is damaged, or of another version ({why}): import the model again") from None

@@ -1,6 +1,6 @@
 """The matrices of a chain as rules of the graph: read off the model's run on graphs that are made to show them all.
 
-Models compute coefficients from degrees and sizes, so trees with every pair of neighbouring degrees, and graphs of every
+Models compute coefficients from degrees and sizes. Trees with every pair of neighbouring degrees, and graphs of every
 size, show each number. Rules hold where they give the matrices of the user's own graphs, too.
 """
 
@@ -51,9 +51,9 @@ def probe_of(data: Collection) -> Collection | None:
     graph = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     rows = np.arange(len(graph)) % data.features.shape[0]
     nobody = np.zeros(len(starts) - 1, np.bool_)
-    own = data.edge_features
+    kinds = None if data.edge_features is None else np.zeros((both.shape[1], data.edge_features.shape[1]), np.float32)
     return replace(
-        data, features=data.features[rows], edge_features=None if own is None else np.zeros_like(own, shape=(both.shape[1], own.shape[1])), edge_index=both.astype(np.int64), graph=graph,
+        data, features=data.features[rows], edge_index=both.astype(np.int64), graph=graph, edge_features=kinds,
         targets=np.zeros((len(nobody), data.targets.shape[1])), train=nobody, val=nobody, test=nobody,
     )  # fmt: skip
 
@@ -65,8 +65,8 @@ def _pair(a: int, b: int) -> Ints:
 
 
 def rules_of(last: Node, data: Collection) -> Rules | None:
-    """The rules of all matrices of a value's sums, in order, from its nodes on a probe; None where a graph's degrees and
-    sizes do not determine them."""
+    """The rules of all matrices of a value's sums, in order, from its nodes on a probe; None where degrees and sizes do
+    not determine them."""
     assert data.graph is not None
     graph = neighbours_of(data.edge_index, data.graph)[1]
     degrees, sizes = np.diff(graph.indptr), np.diff(graph.starts)
