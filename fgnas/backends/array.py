@@ -208,10 +208,10 @@ def _fill(
     write_rtl(accelerator, built)
     counts = write_vectors(encoded, built / "vectors")
     write_cpp(encoded, built, specification, counts)
-    made = _write_preparation(encoded, built)
-    values: dict[str, Any] = {"a": accelerator.source, "prepared": made, "engine": accelerator.engine, "p": programme, "price": predicted,
+    prepared = _write_preparation(encoded, built)
+    values: dict[str, Any] = {"a": accelerator.source, "engine": accelerator.engine, "p": programme, "price": predicted,
               "counts": counts, "weights": network is not None, "several": isinstance(accelerator, CalledArray),
-              "design_hash": accelerator.source.design.hash, "specification": specification,
+              "design_hash": accelerator.source.design.hash, "specification": specification, "prepared": prepared,
               **clock_and_part(specification)}  # fmt: skip
     (built / "README.md").write_text(render("array/README.md.j2", **values), encoding="utf-8")
     values |= {"beat_bits": accelerator.engine.beat_bits, "arguments": programme.ARGUMENT_REGISTERS}

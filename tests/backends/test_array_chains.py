@@ -3,16 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from chains import random_operations
+from board import Simulated, loaded
+from chains import ChainOfGraphs, imported_chain, random_graphs, random_operations
+from pyg_models import settled
 
 from fgnas.api import Project, UserError
 from fgnas.backends.array import write_imported, write_imported_use
 from fgnas.hardware.array.built import imported_on, with_room
 from fgnas.hardware.array.chains import ChainArray
 from fgnas.hardware.array.choosing import Room, deliverable_operations, fastest_operations
+from fgnas.hardware.integer import interpreter
 from fgnas.hardware.specification import Specification
 from fgnas.tools.csim import run_csim
+from fgnas.tools.verilator import QUICK
 
 SEEDS = [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(1, 7)]
 
@@ -53,3 +58,28 @@ def test_what_is_loaded_again_is_said(tmp_path: Path) -> None:
     write_imported(fastest_operations(source, Room(16)), tmp_path / "p", Specification())
     with pytest.raises(UserError, match="--again starts an array that holds its network whole"):
         Project(tmp_path / "p").simulate(again=True)
+
+
+def test_graphs_that_the_host_makes_ready(tmp_path: Path) -> None:
+    """One start after the other in the RTL, the weights in the array from the first on."""
+    data, model = random_graphs(6), settled(ChainOfGraphs(["GCN", "SAGE"], "mean", 6, 8, 2), 6)
+    largest, rows = np.argsort(np.bincount(data.graph))[-4:], [[1], [4, 9], [17, 21, 30]]
+    found = deliverable_operations(imported_chain(model, data, 8, largest), Room(32, 256))
+    assert isinstance(found, ChainArray)
+    write_imported(found, tmp_path / "p", Specification())
+    assert "prepare(x, edge_index)" in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    prepare = Project(tmp_path / "p").preparation()
+    parts = [data.part(np.array(one)) for one in rows]
+    starts = [prepare(part.features.toarray(), part.edge_index, part.graph) for part in parts]
+    first = loaded(tmp_path / "p").regions(tmp_path / "p" / "vectors")
+    answers = Simulated(tmp_path, QUICK, BeatBytes=32).run(first, *starts)
+    np.testing.assert_array_equal(answers[0], found.logits())
+    for one, answer in zip(rows, answers[1:], strict=True):
+        network = imported_chain(model, data, 8, one)
+        np.testing.assert_array_equal(answer, interpreter.run(network.integers, network.graphs))
+
+
+def test_a_project_without_a_preparation_is_said(tmp_path: Path) -> None:
+    write_imported(deliverable_operations(random_operations(3, 8, 2), Room(16)), tmp_path / "p", Specification())
+    with pytest.raises(UserError, match=r"has no preparation.npz: encode further graphs"):
+        Project(tmp_path / "p").preparation()

@@ -30,8 +30,8 @@ from fgnas.hardware.integer.edges import EdgeProducts, Fivefold
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.integer.merge import Merge
 from fgnas.hardware.integer.network import FEATURES, IntegerNetwork, Step
-from fgnas.hardware.integer.rules import Rules
 from fgnas.hardware.integer.operation import dense
+from fgnas.hardware.integer.rules import Rules
 from fgnas.hardware.integer.spread import Spread
 from fgnas.hardware.numbers import ceil_div, ceil_log2
 from fgnas.hardware.shape import GraphShape

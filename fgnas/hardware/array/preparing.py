@@ -31,6 +31,7 @@ from fgnas.hardware.array.starting import (
     DEGREE,
     OWN,
     SIZE,
+    SUM,
     TABLE,
     VARIED,
     Facts,
@@ -63,7 +64,8 @@ PROBLEMS = {
     BETWEEN: "an edge connects nodes of two graphs",
     NOT_IN_ORDER: "batch does not number the graphs 0, 1, 2, ... in the order of their nodes, each with one at least",
     DEGREE: "a node has more neighbours than any in the data that the network was imported on",
-    SIZE: "a graph has more nodes than any in the data that the network was imported on, or than the array adds up",
+    SIZE: "a graph has more nodes than any in the data that the network was imported on",
+    SUM: "the sums of the array do not hold a row of the graphs: give smaller ones, or build it for larger ones",
     TABLE: "the tables of the array do not hold the graphs: give fewer or smaller ones, or build it for larger ones",
     OWN: "the rows of the array do not hold the graphs: give fewer or smaller ones, or build it for larger ones",
 }

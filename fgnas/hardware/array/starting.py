@@ -1,7 +1,7 @@
 """What a start of a chain on an array takes for a graph: streams, and the numbers of the programme, compiled.
 
-The same as `encode_array` encodes for networks whose layers have neither scores nor maxima and come whole, on units with
-tables of their own.
+The same as `encode_array` encodes, for networks whose layers have neither scores nor maxima and come whole, on units
+with tables of their own.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from fgnas.hardware.array.packing import slots_of
 from fgnas.hardware.array.programme import NARROW_BITS, check_words
 from fgnas.hardware.integer.rules import (
     FINE,
-    GRAPHS,
-    NODES,
     NOT_IN_ORDER,
-    Entries,
     Neighbours,
     Reals,
     Rules,
@@ -33,7 +30,7 @@ from fgnas.hardware.integer.rules import (
 VARIED = ("count", "offset", "beats", "target_base", "limit", "result_beats")
 """The fields of a descriptor that depend on the graph."""
 COUNT, OFFSET, BEATS, TARGET_BASE, LIMIT, RESULT_BEATS = range(len(VARIED))
-DEGREE, SIZE, TABLE, OWN = range(NOT_IN_ORDER + 1, NOT_IN_ORDER + 5)
+DEGREE, SIZE, SUM, TABLE, OWN = range(NOT_IN_ORDER + 1, NOT_IN_ORDER + 6)
 """What may be too large of a graph."""
 Singles = NDArray[np.float32]
 Dealt = tuple[Ints, Ints, Ints]
@@ -144,7 +141,7 @@ def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  #
     none, no_order = np.zeros((0, facts.beat_bytes), np.uint8), np.zeros(0, np.int64)
     problem, nodes = neighbours_of(edges, graph)
     if problem == FINE:
-        problem = _larger(rules, facts, nodes)
+        problem = _larger(rules, nodes)
     if problem != FINE:
         return Start(problem, none, none, none, no_order, 0, 0, 0)
     combined = dealt(_non_zeros(x), facts.groups)
@@ -152,7 +149,7 @@ def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  #
     count = len(layers.groups)
     combines, aggregates = np.zeros((count, len(VARIED)), np.int64), np.zeros((count, len(VARIED)), np.int64)
     combines[0, COUNT], combines[0, BEATS] = slots, len(features)
-    parts, offset, words, own_words, first = [none], 0, 0, 0, 0
+    parts, offset, words, own_words, longest, first = [none], 0, 0, 0, 0, 0
     for layer in range(count):
         groups, depth = len(combined[2]), combined[2].max()
         if layer:
@@ -171,11 +168,16 @@ def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  #
         beats = rows * layers.row_words[layer] // facts.words_together if last else 0
         limit = layers.matrices[layer] * held * layers.pitch[layer]
         aggregates[layer] = np.array([slots, offset, len(stream), 0, limit, beats])
-        words = max(words, limit)
+        words, longest = max(words, limit), max(longest, np.diff(matrix.indptr).max())
         own_words = own_words if last else max(own_words, after[2].max() * layers.row_words[layer])
         offset, first, combined = offset + len(stream), first + layers.matrices[layer], after
-    if facts.results_base + words > facts.table_words or own_words > facts.own_words:
-        problem = TABLE if facts.results_base + words > facts.table_words else OWN
+    if longest > facts.most_entries:
+        problem = SUM
+    elif facts.results_base + words > facts.table_words:
+        problem = TABLE
+    elif own_words > facts.own_words:
+        problem = OWN
+    if problem != FINE:
         return Start(problem, none, none, none, no_order, 0, 0, 0)
     sent, check, check_again = _programme(programme, facts, combines, aggregates)
     order = combined[1] * len(combined[2]) + combined[0]
@@ -184,8 +186,8 @@ def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  #
 
 
 @numba.njit(cache=True)
-def _larger(rules: Rules, facts: Facts, nodes: Neighbours) -> int:  # pragma: no cover - compiled
-    """What of a graph is larger than the rules or the sums of the array know, if anything."""
+def _larger(rules: Rules, nodes: Neighbours) -> int:  # pragma: no cover - compiled
+    """What of a graph is larger than the rules know, if anything."""
     degree, size = 0, 0
     for node in range(len(nodes.indptr) - 1):
         degree = max(degree, nodes.indptr[node + 1] - nodes.indptr[node])
@@ -193,7 +195,7 @@ def _larger(rules: Rules, facts: Facts, nodes: Neighbours) -> int:  # pragma: no
         size = max(size, nodes.starts[graph + 1] - nodes.starts[graph])
     if degree >= rules.own.shape[1]:
         return DEGREE
-    return SIZE if size >= rules.pool.shape[1] or size > facts.most_entries else FINE
+    return SIZE if size >= rules.pool.shape[1] else FINE
 
 
 @numba.njit(cache=True)

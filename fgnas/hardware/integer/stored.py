@@ -54,7 +54,8 @@ def save(path: Path, network: IntegerNetwork, graphs: Sequence[IntegerGraph], ru
 
 
 def load(path: Path, sha256: str | None = None) -> tuple[IntegerNetwork, tuple[IntegerGraph, ...], Rules | None]:
-    """The network, the graphs and the rules of a file. Raises UserError where it is damaged, or another one than `sha256` says."""
+    """The network, the graphs and the rules of a file. Raises UserError where it is damaged, or another one than
+    `sha256` says."""
     try:
         raw = path.read_bytes()
     except OSError as error:

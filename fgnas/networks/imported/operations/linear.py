@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def broadcast(call: Call, constant: Any) -> Reals:
     whole, found = (call.result.shape[0], *call.shape), reals(constant)
     if found.ndim < len(whole) or found.shape[0] == 1:
         return np.broadcast_to(found, (1, *call.shape)).reshape(1, -1)
-    return np.broadcast_to(found, whole).reshape(whole[0], -1)
+    return np.broadcast_to(found, whole).reshape(whole[0], math.prod(whole[1:]))
 
 
 def widened(call: Call, one: Affine) -> Affine:

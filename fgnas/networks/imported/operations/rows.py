@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -90,7 +91,7 @@ def _target(call: Call, index: Any, x: Any) -> Ints:
     if is_symbol(index):
         raise call.refused("an index that depends on features is not supported")
     named = np.asarray(index)
-    first = named.reshape(len(named), -1)
+    first = named.reshape(len(named), math.prod(named.shape[1:]))
     if named.ndim > 1 and not (first == first[:, :1]).all():
         raise call.refused("an index that differs by column is not supported")
     return np.asarray(first[:, 0], np.int64)
