@@ -232,23 +232,29 @@ def _matrix(
 ) -> Coefficients:  # pragma: no cover - compiled
     """The matrix of a layer, by its place, that of its first rule, and the rows that each of its products has."""
     layer, first, before = place
-    parts = [(entries_of(rules, one, nodes), layers.bits[one]) for one in range(first, first + layers.matrices[layer])]
-    rows = len(parts[0][0].indptr) - 1
-    indptr, count = np.zeros(rows + 1, np.int64), 0
-    total = 0
-    for part, _ in parts:
-        total += len(part.sources)
-    sources, codes = np.empty(total, np.int64), np.empty(total, np.int64)
-    coded = [codes_of(part.numbers, part.indptr, bits, NARROW_BITS) for part, bits in parts]
-    for row in range(rows):
-        for number in range(len(parts)):
-            part = parts[number][0]
-            for place_in in range(part.indptr[row], part.indptr[row + 1]):
-                sources[count] = part.sources[place_in] + number * before
-                codes[count] = coded[number][place_in]
+    indptr, sources, codes = _coded(layers, rules, nodes, first)
+    for product in range(1, layers.matrices[layer]):
+        further = _coded(layers, rules, nodes, first + product)
+        count, total = 0, len(sources) + len(further.sources)
+        ends, named, both = np.zeros_like(indptr), np.empty(total, np.int64), np.empty(total, np.int64)
+        for row in range(len(indptr) - 1):
+            for at in range(indptr[row], indptr[row + 1]):
+                named[count], both[count] = sources[at], codes[at]
                 count += 1
-        indptr[row + 1] = count
+            for at in range(further.indptr[row], further.indptr[row + 1]):
+                named[count], both[count] = further.sources[at] + product * before, further.codes[at]
+                count += 1
+            ends[row + 1] = count
+        indptr, sources, codes = ends, named, both
     return Coefficients(indptr, sources, codes)
+
+
+@numba.njit(cache=True)
+def _coded(layers: Layers, rules: Rules, nodes: Neighbours, matrix: int) -> Coefficients:  # pragma: no cover - compiled
+    """One matrix in integers."""
+    found = entries_of(rules, matrix, nodes)
+    codes = codes_of(found.numbers, found.indptr, layers.bits[matrix], NARROW_BITS)
+    return Coefficients(found.indptr, found.sources, codes)
 
 
 @numba.njit(cache=True)
@@ -276,25 +282,27 @@ def _stream(
 ) -> tuple[Beats, int]:  # pragma: no cover - compiled
     """The beats of a matrix whose entries name words, and their slot rows: as `pack`, `place_entries` and `entry_beats`
     make them."""
-    rows = rows_of(deal[0], deal[1], deal[2])
-    ordinal, chunk, last = slots_of(np.diff(matrix.indptr), rows, k, ordered)
+    rows, indptr, codes = rows_of(deal[0], deal[1], deal[2]), matrix.indptr, matrix.codes
+    ordinal, chunk, last = slots_of(np.diff(indptr), rows, k, ordered)
     slots, groups = ordinal.shape
-    takers = groups * k
-    parts, together = -(-takers // facts.room), max(1, facts.room // takers)
-    entries = np.zeros((slots * parts if parts > 1 else -(-slots // together), facts.room), np.uint64)
+    takers, room, value_at, last_at = groups * k, facts.room, facts.value_at, facts.last_at
+    parts, together = -(-takers // room), max(1, room // takers)
+    entries = np.zeros((slots * parts if parts > 1 else -(-slots // together), room), np.uint64)
     mask = (1 << facts.value_bits) - 1
     for slot in range(slots):
+        beat, lane = (slot * parts, 0) if parts > 1 else (slot // together, slot % together * takers)
         for g in range(groups):
             row = rows[g, ordinal[slot, g]] if ordinal[slot, g] >= 0 else -1
-            for one in range(k):
-                entry, taker = last[slot, g] << facts.last_at, g * k + one
-                place = matrix.indptr[row] + chunk[slot, g] * k + one if row >= 0 else 0
-                if row >= 0 and place < matrix.indptr[row + 1]:
-                    entry |= words[place] | (matrix.codes[place] & mask) << facts.value_at
-                if parts > 1:
-                    entries[slot * parts + taker // facts.room, taker % facts.room] = entry
-                else:
-                    entries[slot // together, slot % together * takers + taker] = entry
+            first = indptr[row] + chunk[slot, g] * k if row >= 0 else 0
+            end = indptr[row + 1] if row >= 0 else 0
+            for place in range(first, first + k):
+                entry = last[slot, g] << last_at
+                if place < end:
+                    entry |= words[place] | (codes[place] & mask) << value_at
+                entries[beat, lane] = entry
+                lane += 1
+                if lane == room and parts > 1:
+                    beat, lane = beat + 1, 0
     return beats_of(entries, facts.entry_bits, facts.beat_bytes), slots
 
 

@@ -114,29 +114,27 @@ def _counted(keys: Ints, count: int) -> tuple[Ints, Ints]:  # pragma: no cover -
 def entries_of(rules: Rules, matrix: int, graph: Neighbours) -> Entries:  # pragma: no cover - compiled
     """A matrix of a graph, whose degrees and sizes the rules know."""
     kind, nodes, graphs = rules.kind[matrix], len(graph.indptr) - 1, len(graph.starts) - 1
+    near, starts, own = graph.sources, graph.indptr, rules.own[matrix]
     rows = nodes if kind == NODES else graphs
     indptr, count = np.zeros(rows + 1, np.int64), 0
-    sources = np.empty(nodes + len(graph.sources), np.int64)
-    numbers = np.empty(nodes + len(graph.sources))
+    sources, numbers = np.empty(nodes + len(near), np.int64), np.empty(nodes + len(near))
     for row in range(rows):
         if kind == POOL:
             first, end = graph.starts[row], graph.starts[row + 1]
-        else:
-            first, end = (graph.indptr[row], graph.indptr[row + 1]) if kind == NODES else (0, 0)
-        length, passed = end - first, kind == POOL
-        for place in range(first, end + (kind != POOL)):
-            # A row's own entry stands among its neighbours', in ascending order.
-            source = place if kind == POOL else graph.sources[place] if place < end else rows
-            if not passed and source > row:
-                sources[count], numbers[count], passed = row, rules.own[matrix, length], True
+            for node in range(first, end):
+                sources[count], numbers[count] = node, rules.pool[matrix, end - first]
                 count += not np.isnan(numbers[count])
-            if place < end:
-                if kind == POOL:
-                    number = rules.pool[matrix, length]
-                else:
-                    number = rules.edge[matrix, length, graph.indptr[source + 1] - graph.indptr[source]]
-                sources[count], numbers[count] = source, number
-                count += not np.isnan(number)
+        else:
+            first, end = (starts[row], starts[row + 1]) if kind == NODES else (0, 0)
+            edge, passed = rules.edge[matrix, end - first], False
+            for place in range(first, end + 1):  # a row's own entry stands among its neighbours', in ascending order
+                source = near[place] if place < end else rows
+                if not passed and source > row:
+                    sources[count], numbers[count], passed = row, own[end - first], True
+                    count += not np.isnan(numbers[count])
+                if place < end:
+                    sources[count], numbers[count] = source, edge[starts[source + 1] - starts[source]]
+                    count += not np.isnan(numbers[count])
         indptr[row + 1] = count
     return Entries(indptr, sources[:count], numbers[:count])
 
