@@ -40,12 +40,10 @@ from torch_geometric.nn import (
 from fgnas.backends.array import write_calls, write_imported, write_imported_use
 from fgnas.files import replace_file
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.built import imported_on
 from fgnas.hardware.array.calls import CalledArray, calls_engine, filled, laid_out
 from fgnas.hardware.array.chains import ChainArray, chain_of, preparation_of
 from fgnas.hardware.array.choosing import Room, deliverable_operations
 from fgnas.hardware.array.cycles import total_cycles
-from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.layers import Described
 from fgnas.hardware.array.operations import OperationNetwork, halves_of_operations
 from fgnas.hardware.array.parts import most_rows, parts_of
@@ -53,9 +51,9 @@ from fgnas.hardware.array.resources import engine_resources
 from fgnas.hardware.specification import Specification
 from fgnas.networks.imported.chaining import chained
 from fgnas.networks.imported.fusing import fused
-from fgnas.networks.imported.importing import calibrated_on, given_of, imported, proven
+from fgnas.networks.imported.importing import given_of, imported, proven
 from fgnas.networks.imported.improving import quantised
-from fgnas.networks.imported.quantising import Seen, built, first_formats, formats_for, formats_in_order
+from fgnas.networks.imported.quantising import Seen, built, formats_for, formats_in_order
 from fgnas.networks.imported.reading import traced
 from fgnas.tasks.collection import Collection, metric
 from fgnas.tasks.sources import load
