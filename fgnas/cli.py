@@ -34,6 +34,7 @@ from fgnas.options import (
     refuse,
 )
 from fgnas.paths import PROJECTS, RUNS
+from fgnas.plain import LARGEST
 from fgnas.progress import shown, step
 from fgnas.systems.fgnas.options import SPECIFICATION, Options
 
@@ -168,8 +169,8 @@ def _add_import(sub: argparse.ArgumentParser) -> None:
     about = "points that the validation part may lose: layer by layer the fewest bits that keep it"
     sub.add_argument("--loss", type=parser_of(NOT_NEGATIVE), metavar="POINTS", help=about)
     _add_number(sub, "--dsp", NATURAL, "DSP slices for the multipliers", Options.dsp)
-    about = "graphs that hardware runs, of data of many: so many that test, or those in these places; default: 64"
-    sub.add_argument("--graphs", type=_places, metavar="N|FIRST:END", help=about)
+    about = "graphs that hardware runs, of data of many: so many that test, those in places, the largest; default: 64"
+    sub.add_argument("--graphs", type=_places, metavar="N|FIRST:END|largest", help=about)
     sub.add_argument("--out", type=Path, metavar="FILE", help="the design; default: MODEL.json or factory.json")
     _add_json(sub)
 
@@ -346,14 +347,16 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
     _add_json(sub)
 
 
-def _places(text: str) -> int | range:
-    """A number of graphs, or their places from a first one up to another."""
+def _places(text: str) -> int | str | range:
+    """A number of graphs, their places from a first one up to another, or the largest."""
+    if text == LARGEST:
+        return text
     named = re.fullmatch(r"(\d+)(?::(\d+))?", text)
     first, end = named.groups() if named else ("0", None)
     found = int(first) if end is None else range(int(first), int(end))
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of graphs from 1 on nor FIRST:END, such as "
-                                         f"64:128")  # fmt: skip
+                                         f"64:128; `{LARGEST}` is the graph with most nodes")  # fmt: skip
     return found
 
 

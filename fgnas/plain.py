@@ -21,6 +21,9 @@ BITS = range(2, PIPELINE_BITS + 1)
 IMPORTED_BITS = range(4, PIPELINE_BITS + 1)
 """Widths of the numbers of an imported model, which may become a design or a network of operations."""
 
+LARGEST = "largest"
+"""The graph with most nodes, of those that an imported model may hold."""
+
 
 def check_bits(bits: int, allowed: range = BITS) -> None:
     """Raise UserError where numbers cannot be as wide."""

@@ -177,16 +177,16 @@ class ImportedNetwork:
 
 def import_model(
     source: str | os.PathLike[str] | Module, data: Data | Collection, weights: str | os.PathLike[str] | None = None,
-    bits: int = 10, dsp: int = 100, graphs: int | Sequence[int] | None = None, loss: float | None = None,
+    bits: int = 10, dsp: int = 100, graphs: int | str | Sequence[int] | None = None, loss: float | None = None,
 ) -> Design | ImportedNetwork:  # fmt: skip
     """A trained PyG model (docs/import.md) as a design, where the pipeline runs it, or else as a network of operations
     on an array.
 
     `source` is MODEL.pt2, `module:factory`, or a module; `data` is a name, a file, or what `fgnas.load` returns. Of
-    data of many graphs the network holds the first `graphs` that test, or those in these places; its formats are the
-    same whichever it holds. With `loss` every layer has the fewest bits, up to `bits`, with which the validation part
-    loses so many points at most; of numbers, per cent of their error. Raises UserError with the name of the module that
-    cannot be imported, and where the loss cannot be kept.
+    data of many graphs the network holds the first `graphs` that test, those in these places, or the "largest"; its
+    formats are the same whichever it holds. With `loss` every layer has the fewest bits, up to `bits`, with which the
+    validation part loses so many points at most; of numbers, per cent of their error. Raises UserError with the name of
+    the module that cannot be imported, and where the loss cannot be kept.
     """
     check_bits(bits, IMPORTED_BITS)
     found = collection_of(data)

@@ -31,6 +31,9 @@ class Project:
     directory: Path
     keeps: object = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "directory", Path(self.directory))
+
     def csim(self) -> dict[str, Any]:
         """Compile the C++ and compare every logit with the reference; returns nodes, logits, mismatches, …"""
         from fgnas.tools.csim import run_csim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.improving import PASSES, quantised
 from fgnas.networks.imported.inputs import Given, without_unread
 from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread, ordered
-from fgnas.networks.imported.probing import are_codes_of, are_those_of, probe_of, rules_of
+from fgnas.networks.imported.probing import are_codes_of, are_those_of, is_linear, probe_of, rules_of
 from fgnas.networks.imported.quantising import (
     Bits,
     Quantised,
@@ -30,11 +31,11 @@ from fgnas.networks.imported.quantising import (
 )
 from fgnas.networks.imported.tracing import Traced, reals_of
 from fgnas.networks.narrowing import narrowest
-from fgnas.plain import IMPORTED_BITS, check_bits
+from fgnas.plain import IMPORTED_BITS, LARGEST, check_bits
 from fgnas.tasks.collection import Collection, Kind, metric, scores
 
-Kept = int | Sequence[int]
-"""The graphs that a network holds: how many that test, or their places in the data."""
+Kept = int | str | Sequence[int]
+"""The graphs that a network holds: how many that test, their places in the data, or LARGEST."""
 KEPT = 64
 """Graphs that a network holds, unless others are asked for."""
 CALIBRATED_ON = 256
@@ -197,18 +198,25 @@ def _of_graphs(
 
 def _rules(run: Run, data: Collection, form: Form, known: Sequence[tuple[Seen, Collection]]) -> Rules | None:
     """The rules of a model's matrices, which hold on these graphs; None where there are none."""
-    probe = probe_of(data)
+    probe = probe_of(data) if is_linear(known[0][0].nodes) else None
     if probe is None:
         return None
-    rules = rules_of(form(run(given_of(probe)).output), probe)
-    held = rules is not None and all(are_those_of(rules, seen.nodes[-1], part) for seen, part in known)
-    return rules if held else None
+    with contextlib.suppress(UserError):  # a model that does not run on graphs that are made has none
+        rules = rules_of(form(run(given_of(probe)).output), probe)
+        if rules is not None and all(are_those_of(rules, seen.nodes[-1], part) for seen, part in known):
+            return rules
+    return None
 
 
 def _held(data: Collection, kept: Kept) -> Ints:
     """The places of the graphs that a network holds. Raises UserError where there are none such."""
+    assert data.graph is not None
     if isinstance(kept, int):
         return np.flatnonzero(data.test)[:kept]
+    if isinstance(kept, str):
+        if kept != LARGEST:
+            raise UserError(f"graphs is {kept!r}: give {LARGEST!r}, a number, or places")
+        return np.array([np.bincount(data.graph).argmax()])
     places = np.asarray(kept, np.int64)
     if not len(places) or places.min() < 0 or places.max() >= data.rows or len(np.unique(places)) < len(places):
         raise UserError(f"--graphs names graphs by their places in {data.label}, 0 to {data.rows - 1:,}, each once: "

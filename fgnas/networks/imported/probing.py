@@ -6,6 +6,7 @@ size, show each number. Rules hold where they give the matrices of the user's ow
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,7 @@ from fgnas.hardware.integer.rules import (
     neighbours_of,
 )
 from fgnas.hardware.integer.spread import Spread as IntegerSpread
-from fgnas.networks.imported.nodes import Ints, Matrix, Node, Spread, ordered
+from fgnas.networks.imported.nodes import Input, Ints, Matrix, Merge, Node, Spread, ordered
 from fgnas.networks.imported.quantising import Quantised, blocks
 from fgnas.tasks.collection import Collection
 
@@ -31,6 +32,11 @@ MOST_NEIGHBOURS, MOST_NODES = 32, 512
 """Of a node, and of a graph, whose matrices are made into rules."""
 TOLERANCE = 1e-6
 """Of numbers in single precision, relative."""
+
+
+def is_linear(nodes: Sequence[Node]) -> bool:
+    """Whether nodes are products and sums alone."""
+    return all(isinstance(one, Input | Merge) or (isinstance(one, Spread) and one.reduce == "add") for one in nodes)
 
 
 def probe_of(data: Collection) -> Collection | None:

@@ -259,6 +259,43 @@ def test_other_graphs_on_the_same_hardware(tmp_path: Path, monkeypatch: pytest.M
     assert "by their places in rings, 0 to 39, each once: these are [39, 40]" in capsys.readouterr().err
 
 
+POOLED = """
+import torch
+from torch import nn
+from torch_geometric.nn import SAGEConv, global_mean_pool
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.head = SAGEConv(8, 8), nn.Linear(8, 1)
+    def forward(self, x, edge_index, batch):
+        return self.head(global_mean_pool(self.first(x, edge_index).relu(), batch))
+def net():
+    torch.manual_seed(1)
+    return Net()
+"""
+
+
+def test_the_largest_graph_and_what_makes_others_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rings = [ring(3 + place % 10, place / 40) for place in range(40)]
+    for one in rings:
+        one.edge_index = torch.cat([one.edge_index, one.edge_index.flip(0)], dim=1)
+    torch.save(rings, "rings.pt")
+    (tmp_path / "fgnas_pooled_model.py").write_text(POOLED)
+    command = ["import", "fgnas_pooled_model:net", "--dataset", "rings.pt", "--split", "60/20/20", "--dsp", "16"]
+    assert main([*command, "--graphs", "largest"]) == main(["hls", "net.json"]) == 0
+    network = ImportedNetwork.load("net.json")
+    assert network.logits().shape == (1, 1) and network.source.graphs[0].nodes == 12
+    prepare = fgnas.Project("hls/net").preparation()
+    data = sources.load(nodes.reference(tmp_path / "rings.pt", "60/20/20"))
+    first, other = (data.part(np.array([place])) for place in (9, 14))
+    held = np.fromfile("hls/net/vectors/features.bin", np.uint8)
+    np.testing.assert_array_equal(prepare(first.features.toarray(), first.edge_index)["features"].ravel(), held)
+    assert len(prepare(other.features.toarray(), other.edge_index)["order"]) == 1
+    with pytest.raises(fgnas.UserError, match="graphs is 'smallest': give 'largest', a number, or places"):
+        import_model("fgnas_pooled_model:net", data, graphs="smallest")
+
+
 BONDED = """
 import torch
 from torch import nn
