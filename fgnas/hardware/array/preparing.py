@@ -22,7 +22,7 @@ from fgnas.hardware.array.placing import rows_ahead
 from fgnas.hardware.array.programme import (
     DESCRIPTOR,
     Descriptor,
-    Operation,
+    Target,
     entries_per_beat,
     entry_of,
     programme_beats,
@@ -91,10 +91,10 @@ class Preparation:
     @classmethod
     def of(cls, encoded: EncodedArray, rules: Rules, coefficient_bits: Ints) -> Preparation | None:
         """That of a chain with a graph, whose matrices have these rules and coefficients of so many fraction bits; None
-        where its streams are made in another way: in passes, slices or blocks, or for units that share tables."""
+        where its streams are made in another way: in slices or blocks, or for units that share tables."""
         accelerator, engine = encoded.accelerator, encoded.engine
         plans = accelerator.plans
-        if engine.shared > 1 or any(max(one.passes, one.slices, one.blocks) > 1 for one in plans):
+        if engine.shared > 1 or any(max(one.slices, one.blocks) > 1 for one in plans):
             return None
         first, number = plans[0], plans[0].layer.number
         entry = entry_of(engine.bits)
@@ -176,13 +176,19 @@ def _layers(plans: Sequence[LayerPlan], coefficient_bits: Ints) -> Layers:
 
 def _programme(encoded: EncodedArray) -> Programme:
     """The programme with zeros where numbers depend on the graph."""
-    products, plain, made = list[int](), list[Descriptor](), dict[int, int]()
+    plain, layers, products = list[Descriptor](), list[int](), list[int]()
     for layer, one in zip(encoded.layers, encoded.programme, strict=True):
-        combines = layer >= 0 and made.get(layer, 0) < encoded.accelerator.plans[layer].products
-        products.append(made.get(layer, 0) if combines else -1)
-        made[layer] = made.get(layer, 0) + 1
-        varied = dict.fromkeys(VARIED, 0) | ({"limit": one.limit} if combines else {})
-        plain.append(one if one.operation == Operation.LOAD else replace(one, **varied))
+        fixed: tuple[str, ...]
+        if not one.computes:
+            fixed, product = VARIED, -1
+        elif one.target == Target.TABLE:  # a combination; an aggregation follows those of its layer
+            fixed, product = ("limit",), products[-1] + 1 if layers[-1] == layer else 0
+        else:
+            fixed, product = ("target_base",), -1
+        varied = {name: 0 for name in VARIED if name not in fixed}
+        plain.append(replace(one, **varied))
+        layers.append(layer if one.computes else -1)
+        products.append(product)
     content = programme_beats(plain, encoded.engine.beat_bits).reshape(len(plain), -1).copy()
     places = np.array([DESCRIPTOR.place(name) for name in VARIED])
-    return Programme(content, np.array(encoded.layers), np.array(products), places)
+    return Programme(content, np.array(layers), np.array(products), places)

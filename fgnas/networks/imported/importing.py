@@ -19,7 +19,7 @@ from fgnas.networks.imported.fusing import fused
 from fgnas.networks.imported.improving import PASSES, quantised
 from fgnas.networks.imported.inputs import Given, without_unread
 from fgnas.networks.imported.nodes import Attend, EdgeProducts, Input, Ints, Merge, Node, Reals, Spread, ordered
-from fgnas.networks.imported.probing import are_codes_of, are_those_of, is_linear, probe_of, rules_of
+from fgnas.networks.imported.probing import are_codes_of, are_those_of, is_linear, on_graphs, probe_of, rules_of
 from fgnas.networks.imported.quantising import (
     Bits,
     Quantised,
@@ -187,23 +187,26 @@ def _of_graphs(
         results["quantised"][rows] = built(seen, formats_for(seen.nodes, known), chosen.bits).values()
     held = data.part(places)
     traced, seen, apart = proven(run, held, form)
+    rules = None if traced.parts else _rules(run, data, form, calibrating, calibrated)
+    if rules is not None and len(seen.nodes) != len(calibrating.nodes):  # a matrix that changes nothing is no node
+        seen = Seen.of(on_graphs(rules, calibrating.nodes[-1], held), seen.features)
+        apart = _checked(seen, traced)
     found = built(seen, formats_for(seen.nodes, known), chosen.bits)
     accuracy = {kind: scores(data, values) for kind, values in results.items()}
-    rules = None if traced.parts else _rules(run, data, form, [(calibrating, calibrated), (seen, held)])
-    if rules is not None and not are_codes_of(rules, found, held):
+    if rules is not None and not (are_those_of(rules, seen.nodes[-1], held) and are_codes_of(rules, found, held)):
         rules = None
     return Imported(found, _places(seen, found), tuple(_layers(seen, traced, chosen.bits)), accuracy,
                     max(first, apart), rules)  # fmt: skip
 
 
-def _rules(run: Run, data: Collection, form: Form, known: Sequence[tuple[Seen, Collection]]) -> Rules | None:
-    """The rules of a model's matrices, which hold on these graphs; None where there are none."""
-    probe = probe_of(data) if is_linear(known[0][0].nodes) else None
+def _rules(run: Run, data: Collection, form: Form, known: Seen, part: Collection) -> Rules | None:
+    """The rules of a model's matrices, which hold on a part of the data; None where there are none."""
+    probe = probe_of(data) if is_linear(known.nodes) else None
     if probe is None:
         return None
     with contextlib.suppress(UserError):  # a model that does not run on graphs that are made has none
         rules = rules_of(form(run(given_of(probe)).output), probe)
-        if rules is not None and all(are_those_of(rules, seen.nodes[-1], part) for seen, part in known):
+        if rules is not None and are_those_of(rules, known.nodes[-1], part):
             return rules
     return None
 
@@ -266,11 +269,16 @@ def proven(run: Run, data: Collection, form: Form = fused) -> tuple[Traced, Seen
     if traced.parts:
         features = without_unread(given.matrix(traced.parts), ordered(last))
     seen = Seen.of(last, features)
-    apart = _apart(seen.output, own, traced.finals)
+    return traced, seen, _checked(seen, traced)
+
+
+def _checked(seen: Seen, traced: Traced) -> float:
+    """How far the results of nodes are from a model's own. Raises UserError where they are not its."""
+    apart = _apart(seen.output, reals_of(traced.result), traced.finals)
     if not apart < TOLERANCE:
         raise UserError(f"the model does more than was seen while it ran: its results differ by {apart:.1%} from those "
                         f"of its operations")  # fmt: skip
-    return traced, seen, apart
+    return apart
 
 
 def _check_shape(shape: list[int], own: Reals, data: Collection) -> None:

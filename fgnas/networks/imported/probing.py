@@ -118,6 +118,25 @@ def _is_that_of(rules: Rules, place: int, graph: Neighbours, matrix: Matrix) -> 
     )  # fmt: skip
 
 
+def on_graphs(rules: Rules, last: Node, data: Collection) -> Node:
+    """A value whose matrices have these rules, on other graphs."""
+    assert data.graph is not None
+    graph, place, found = neighbours_of(data.edge_index, data.graph)[1], 0, dict[int, Node]()
+    for node in ordered(last):
+        given = [found[id(one)] for one in node.inputs]
+        if isinstance(node, Spread):
+            parts = [entries_of(rules, place + one, graph) for one in range(len(given))]
+            rows, place = len(parts[0].indptr) - 1, place + len(given)
+            each = [sp.csr_matrix((one.numbers, one.sources, one.indptr), (rows, value.rows))
+                    for one, value in zip(parts, given, strict=True)]  # fmt: skip
+            node_there: Node = replace(node, rows=rows, given=tuple(given), matrix=sp.hstack(each, format="csr"))
+        else:
+            rows = given[0].rows if given else data.features.shape[0]
+            node_there = replace(node.on(given), rows=rows)
+        found[id(node)] = node_there
+    return found[id(last)]
+
+
 def are_codes_of(rules: Rules, found: Quantised, data: Collection) -> bool:
     """Whether rules give the integer matrices of a network's sums on graphs."""
     assert data.graph is not None
