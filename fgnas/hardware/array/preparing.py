@@ -29,6 +29,7 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.array.starting import (
     DEGREE,
+    NO_NUMBER,
     OWN,
     SIZE,
     SUM,
@@ -57,6 +58,7 @@ FILE = "preparation.npz"
 PARTS: dict[str, Any] = {"layers": Layers, "facts": Facts, "programme": Programme, "rules": Rules}
 """The types of a `Network`'s parts."""
 PROBLEMS = {
+    NO_NUMBER: "x has a number that is none (NaN)",
     NO_NODE: "edge_index names a node that x does not have",
     SELF_LOOP: "the graph has an edge from a node to itself: leave such edges out, the model adds its own",
     TWICE: "the graph has an edge twice: give each once",
@@ -96,14 +98,16 @@ class Preparation:
         plans = accelerator.plans
         if engine.shared > 1 or any(max(one.slices, one.blocks) > 1 for one in plans):
             return None
-        first, number = plans[0], plans[0].layer.number
-        entry = entry_of(engine.bits)
+        first, number, entry = plans[0], plans[0].layer.number, entry_of(engine.bits)
+        value_at, value_bits = entry.place("value")
         facts = Facts(
-            first.combine.m, first.combine.k, first.write_tiles, 2.0**number.fraction_bits, number.minimum,
-            number.maximum, rows_ahead(plans[-1], engine.queue_words), entries_per_beat(engine.beat_bits, engine.bits),
-            entry.bits, *entry.place("value"), entry.place("last")[0], engine.beat_bits // 8, accelerator.results_base,
-            engine.table_words, engine.own_words, min(most_entries(one, engine.sum_bits) for one in plans),
-            encoded.words_together, engine.digest, encoded.loads,
+            groups=first.combine.m, k=first.combine.k, write_tiles=first.write_tiles,
+            scale=2.0**number.fraction_bits, smallest=number.minimum, largest=number.maximum,
+            ordered=rows_ahead(plans[-1], engine.queue_words), room=entries_per_beat(engine.beat_bits, engine.bits),
+            entry_bits=entry.bits, value_at=value_at, value_bits=value_bits, last_at=entry.place("last")[0],
+            beat_bytes=engine.beat_bits // 8, results_base=accelerator.results_base, table_words=engine.table_words,
+            own_words=engine.own_words, most_entries=min(most_entries(one, engine.sum_bits) for one in plans),
+            words_together=encoded.words_together, engine=engine.digest, loads=encoded.loads,
         )  # fmt: skip
         arguments = encoded.arguments()
         kept = ("descriptors", "classes", "row_words", "beat_words", "engine", "loads")

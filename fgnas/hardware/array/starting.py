@@ -30,8 +30,8 @@ from fgnas.hardware.integer.rules import (
 VARIED = ("count", "offset", "beats", "target_base", "limit", "result_beats")
 """The fields of a descriptor that depend on the graph."""
 COUNT, OFFSET, BEATS, TARGET_BASE, LIMIT, RESULT_BEATS = range(len(VARIED))
-DEGREE, SIZE, SUM, TABLE, OWN = range(NOT_IN_ORDER + 1, NOT_IN_ORDER + 6)
-"""What may be too large of a graph."""
+NO_NUMBER, DEGREE, SIZE, SUM, TABLE, OWN = range(NOT_IN_ORDER + 1, NOT_IN_ORDER + 7)
+"""What may be wrong with features, and too large of a graph."""
 Singles = NDArray[np.float32]
 Dealt = tuple[Ints, Ints, Ints]
 """The fields of a `Deal`."""
@@ -141,7 +141,7 @@ def started(network: Network, x: Singles, edges: Ints, graph: Ints) -> Start:  #
     none, no_order = np.zeros((0, facts.beat_bytes), np.uint8), np.zeros(0, np.int64)
     problem, nodes = neighbours_of(edges, graph)
     if problem == FINE:
-        problem = _larger(rules, nodes)
+        problem = NO_NUMBER if np.isnan(x).any() else _larger(rules, nodes)
     if problem != FINE:
         return Start(problem, none, none, none, no_order, 0, 0, 0)
     combined = dealt(_non_zeros(x), facts.groups)

@@ -115,6 +115,7 @@ WRONG = {
     "nothing": ((X[:0], EDGES[:, :0]), r"x has the shape \[0, 6\]"),
     "edges": ((X, EDGES[0]), r"edge_index has the shape \[4\], not \[2, edges\]"),
     "batch": ((X, EDGES, np.zeros(3)), r"batch has the shape \[3\], not \[4\]"),
+    "no number": ((np.where(X, np.nan, X), EDGES), "x has a number that is none"),
     "no node": ((X, EDGES + 2), "edge_index names a node that x does not have"),
     "before the first": ((X, EDGES - 1), "edge_index names a node that x does not have"),
     "loop": ((X, np.array([[0, 1, 2], [1, 0, 2]])), "an edge from a node to itself"),
