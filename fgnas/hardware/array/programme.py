@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from fgnas import array_sizes
@@ -410,15 +411,15 @@ def check_words(words: NDArray[np.int64], engine: int) -> int:  # pragma: no cov
     return check
 
 
-@numba.njit(cache=True)
-def check_step(check: int) -> int:  # pragma: no cover - compiled
+@register_jitable
+def check_step(check: int) -> int:
     """The check carried from one beat to the next, before the words of that beat are added."""
     rotation, left, right = CHECK_STEP
     return _rotated(check, rotation) ^ (check << left & (1 << wire.REGISTER_BITS) - 1) ^ check >> right
 
 
-@numba.njit(cache=True)
-def _rotated(word: int, bits: int) -> int:  # pragma: no cover - compiled
+@register_jitable
+def _rotated(word: int, bits: int) -> int:
     """A word of 32 bits rotated to the left."""
     return (word << bits | word >> (wire.REGISTER_BITS - bits)) & (1 << wire.REGISTER_BITS) - 1
 
