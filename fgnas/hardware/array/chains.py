@@ -143,8 +143,10 @@ class ChainArray:
 
 def preparation_of(encoded: Encoded) -> Preparation | None:
     """What makes further graphs ready for a network while a host runs; None where they must be encoded."""
-    source = encoded.accelerator.source if isinstance(encoded, EncodedArray) else None
-    if not isinstance(encoded, EncodedArray) or not isinstance(source, ChainNetwork) or source.rules is None:
+    if not isinstance(encoded, EncodedArray):
+        return None
+    source = encoded.accelerator.source
+    if not isinstance(source, ChainNetwork) or source.rules is None:
         return None
     return Preparation.of(encoded, source.rules, source.coefficient_bits)
 

@@ -129,11 +129,10 @@ def on_graphs(rules: Rules, last: Node, data: Collection) -> Node:
             rows, place = len(parts[0].indptr) - 1, place + len(given)
             each = [sp.csr_matrix((one.numbers, one.sources, one.indptr), (rows, value.rows))
                     for one, value in zip(parts, given, strict=True)]  # fmt: skip
-            node_there: Node = replace(node, rows=rows, given=tuple(given), matrix=sp.hstack(each, format="csr"))
+            found[id(node)] = replace(node, rows=rows, given=tuple(given), matrix=sp.hstack(each, format="csr"))
         else:
             rows = given[0].rows if given else data.features.shape[0]
-            node_there = replace(node.on(given), rows=rows)
-        found[id(node)] = node_there
+            found[id(node)] = replace(node.on(given), rows=rows)
     return found[id(last)]
 
 

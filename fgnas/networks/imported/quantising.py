@@ -341,7 +341,9 @@ def _coefficient_bits(block: Matrix) -> tuple[int, int]:
 
 
 def coefficients_of(block: Matrix, bits: int) -> Codes:
-    """[entries] the coefficients of a matrix with so many fraction bits: see `codes_of`."""
+    """[entries] the coefficients of a matrix with so many fraction bits: see `codes_of`. Raises ValueError for NaN."""
+    if np.isnan(block.data).any():
+        raise ValueError("cannot quantise NaN")
     return np.asarray(codes_of(block.data, block.indptr.astype(np.int64), bits, NARROW_BITS))
 
 

@@ -57,3 +57,8 @@ def test_a_row_of_one_coefficient(count: int, value: float, bits: int) -> None:
     exact = value * 2**bits
     assert set(codes.tolist()) <= {np.floor(exact), np.ceil(exact)} or exact > 511
     assert exact > 511 or abs(codes.sum() - count * exact) <= 0.5 + 1e-6
+
+
+def test_a_coefficient_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot quantise NaN"):
+        coefficients_of(sp.csr_matrix(np.array([[1.0, np.nan]])), 8)
