@@ -122,13 +122,54 @@ def run(folder: Path, *given: str, **environment: str) -> tuple[int, str]:
 def test_every_word_of_the_logits_is_compared(project: Path, tmp_path: Path) -> None:
     words = (project / "vectors" / "logits.bin").stat().st_size // 2
     code, said = run(project, "kernel.xclbin")
-    assert code == 0 and said.startswith(f"words {words} mismatches 0; ")
+    assert code == 0 and said.startswith(f"vectors: words {words} mismatches 0; ")
     shutil.copytree(project / "vectors", tmp_path / "wrong")
     logits = np.fromfile(tmp_path / "wrong" / "logits.bin", "<i2")
     logits[[0, -1]] += 1
     logits.tofile(tmp_path / "wrong" / "logits.bin")
-    code, said = run(project, "kernel.xclbin", str(tmp_path / "wrong"))
-    assert code == 1 and "mismatches 2;" in said
+    code, said = run(project, "kernel.xclbin", str(tmp_path / "wrong"), "vectors")
+    assert code == 1 and "mismatches 2;" in said.splitlines()[0] and "mismatches 0;" in said.splitlines()[1]
+
+
+def sizes_of(folder: Path) -> dict[str, int]:
+    """Bytes of the regions of a folder of vectors."""
+    return {path.stem: path.stat().st_size for path in folder.glob("*.bin")}
+
+
+def copied(said: str) -> list[int]:
+    return [int(line.rsplit("ms, ", 1)[1].split()[0]) for line in said.splitlines()]
+
+
+@pytest.mark.parametrize("project", ["pipeline", "points"], indirect=True)
+def test_what_is_the_same_stays_on_the_device(project: Path) -> None:
+    code, said = run(project, "kernel.xclbin", *["vectors"] * 3)
+    sizes = sizes_of(project / "vectors")
+    sizes.pop("order", None)
+    assert code == 0 and said.count(" mismatches 0;") == 3
+    assert copied(said) == [sum(sizes.values()), sizes["logits"], sizes["logits"]]
+
+
+@pytest.mark.parametrize("project", ["array"], indirect=True)
+def test_what_is_loaded_stays_in_the_array(project: Path, tmp_path: Path) -> None:
+    array(tmp_path / "turned", -1)
+    other = str(tmp_path / "turned" / "vectors")
+    code, said = run(project, "kernel.xclbin", "vectors", "vectors", "vectors", other, other, "vectors")
+    sizes, vectors = sizes_of(project / "vectors"), json.loads((project / "vectors" / "vectors.json").read_text())
+    loads = vectors["loads"] * max(32, Arrangement(4).beat_bits // 8)
+    assert vectors["loads"] > 0 and code == 0 and said.count(" mismatches 0;") == 6
+    network, rest = sizes["programme"] + sizes["parameters"], sizes["programme"] - loads
+    graph = sizes["features"] + sizes["edges"]
+    assert copied(said) == [sizes["logits"] + one for one in (network + graph, rest, 0, network, rest, network)]
+
+
+@pytest.mark.parametrize("project", ["array"], indirect=True)
+def test_a_refusal_ends_the_runs(project: Path, tmp_path: Path) -> None:
+    shutil.copytree(project / "vectors", tmp_path / "refused")
+    sizes = json.loads((tmp_path / "refused" / "vectors.json").read_text())
+    wrong = sizes | {name: sizes[name] ^ 1 for name in ("check", "check_again")}
+    (tmp_path / "refused" / "vectors.json").write_text(json.dumps(wrong))
+    code, said = run(project, "kernel.xclbin", "vectors", str(tmp_path / "refused"), "vectors")
+    assert code == 1 and said.count("mismatches 0;") == 1 and "status 0x" in said.splitlines()[1]
 
 
 def test_a_refusal_is_told_by_name(project: Path, tmp_path: Path) -> None:
@@ -141,14 +182,17 @@ def test_a_refusal_is_told_by_name(project: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_run_is_told_in_a_line(project: Path, tmp_path: Path) -> None:
-    assert run(project)[1].startswith("usage: xrt_host KERNEL.xclbin")
+    for given in ((), ("--seconds",), ("kernel.xclbin", "--seconds", "-1"), ("kernel.xclbin", "--seconds", "1e9"),
+                  ("kernel.xclbin", "--device", "x"), ("kernel.xclbin", "--folder", "vectors")):  # fmt: skip
+        code, said = run(project, *given)
+        assert code == 2 and said.startswith("usage: xrt_host KERNEL.xclbin") and said.count("\n") == 1
     for given, cause in ((("other.xclbin",), "failed to open"), (("kernel.xclbin", "nowhere"), "cannot open nowhere"),
-                         (("kernel.xclbin", "vectors", "1", "1"), "no such device")):  # fmt: skip
+                         (("kernel.xclbin", "--device", "1"), "no such device")):  # fmt: skip
         code, said = run(project, *given)
         assert code == 2 and said.startswith("xrt_host: ") and cause in said and said.count("\n") == 1
     late = "xrt_host: the kernel did not end within 7 s"
     for hangs, told in (("1", ": it was stopped"), ("for ever", ", and does not stop: reset the device")):
-        assert run(project, "kernel.xclbin", "vectors", "7", FAKE_HANG=hangs) == (2, f"{late}{told}\n")
+        assert run(project, "kernel.xclbin", "--seconds", "7", FAKE_HANG=hangs) == (2, f"{late}{told}\n")
     if (project / "vectors" / "programme.bin").is_file():
         shutil.copytree(project / "vectors", tmp_path / "other")
         sizes = json.loads((tmp_path / "other" / "vectors.json").read_text())

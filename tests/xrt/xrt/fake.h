@@ -69,6 +69,7 @@ class kernel {
 
 class bo {
   public:
+    bo() = default;
     bo(const device&, std::size_t bytes, int group) : memory_(new fake::Memory{std::vector<char>(bytes), std::vector<char>(bytes, 0x33), group}) {
         if (bytes == 0) throw std::runtime_error("a buffer has bytes");
     }
