@@ -342,6 +342,7 @@ class Array(BaseModel):
     beat_bits: array_sizes.BeatBits = Field(description="width of the memory port")
     results: array_sizes.Results = Field(default=1, description="words of H that go to the tables in a cycle")
     shared: array_sizes.Shared = Field(default=1, description="units that read one table")
+    products: array_sizes.Products = Field(default=1, description="products that share a DSP slice")
 
 
 class Design(BaseModel):
@@ -374,12 +375,12 @@ class Design(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """The design as plain JSON values; `array`, `sampling` and the `order` of a layer only where there is one, an
-        array's `results` and `shared` where there are several."""
+        array's `SINGLE` sizes where they are not 1."""
         plain = {place: {"order"} for place, layer in enumerate(self.layers) if not layer.gathers_first}
         absent: dict[str, Any] = {"layers": plain} | ({"sampling": True} if self.sampling is None else {})
         if self.array is None:
             absent |= {"array": True}
-        elif single := {name for name in ("results", "shared") if getattr(self.array, name) == 1}:
+        elif single := {name for name in array_sizes.SINGLE if getattr(self.array, name) == 1}:
             absent |= {"array": single}
         return self.model_dump(mode="json", by_alias=True, exclude=absent)
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from fgnas import design as one_design
 from fgnas.activations import Activation
+from fgnas.array_sizes import SINGLE
 from fgnas.design import (
     GATHER_FIRST,
     MOST_LAYERS,
@@ -57,10 +58,8 @@ BOUNDS: dict[str, tuple[int, int]] = {
 OPTIONAL = tuple(name for name, field in Layer.model_fields.items() if type(None) in get_args(field.annotation))
 """Fields that may be null."""
 ARRAY_OPTIONS: dict[str, tuple[int, ...]] = {
-    name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", "results", "shared")
+    name: get_args(Array.model_fields[name].annotation) for name in ("beat_bits", *SINGLE)
 }
-SEVERAL = ("results", "shared")
-"""Fields of an array that are absent where they are 1."""
 UNITS = tuple(getattr(one, side) for one, side in zip(Array.model_fields["units"].metadata, ("ge", "le"), strict=True))
 
 
@@ -69,7 +68,7 @@ class ArrayColumns:
     """The multiplier arrays of n designs with the same number of layers, [n] each.
 
     Attributes:
-        units, beat_bits, results, shared: as in `Array`.
+        units, beat_bits, results, shared, products: as in `Array`.
         columns: those of each hidden layer.
     """
 
@@ -77,12 +76,18 @@ class ArrayColumns:
     beat_bits: NDArray[np.int64]
     results: NDArray[np.int64]
     shared: NDArray[np.int64]
+    products: NDArray[np.int64]
     columns: tuple[NDArray[np.int64], ...]
 
     def part(self, chosen: Any) -> ArrayColumns:
         """The arrays that a mask, a slice or places choose."""
         columns = tuple(one[chosen] for one in self.columns)
         return ArrayColumns(**{name: getattr(self, name)[chosen] for name in SIZES}, columns=columns)
+
+    def at(self, place: int) -> Array:
+        """One of the arrays."""
+        sizes = {name: int(getattr(self, name)[place]) for name in SIZES}
+        return Array.model_validate({**sizes, "columns": [int(one[place]) for one in self.columns]})
 
     @classmethod
     def joined(cls, parts: Sequence[ArrayColumns]) -> ArrayColumns:
@@ -288,18 +293,18 @@ def _check(table: DesignTable) -> None:
 
 def _array_columns(arrays: Sequence[dict[str, Any]]) -> ArrayColumns:
     """The columns of arrays. Raises ValueError, TypeError or KeyError for anything but plain right ones."""
-    if any(len(one) != 3 + sum(name in one for name in SEVERAL) for one in arrays):
+    if any(len(one) != 3 + sum(name in one for name in SINGLE) for one in arrays):
         raise ValueError("not an array")
     lists = [one["columns"] for one in arrays]
     if len(set(map(len, lists))) > 1 or not {type(n) for one in lists for n in one} <= {int}:
         raise ValueError("columns")
     sizes = {
-        name: np.array(_whole([one.get(name, 1 if name in SEVERAL else None) for one in arrays]), np.int64)
+        name: np.array(_whole([one.get(name, 1 if name in SINGLE else None) for one in arrays]), np.int64)
         for name in SIZES
     }
     right = all(np.isin(sizes[name], options).all() for name, options in ARRAY_OPTIONS.items())
     if not right or sizes["units"].min() < UNITS[0] or sizes["units"].max() > UNITS[1]:
-        raise ValueError("units, beat_bits, results or shared")
+        raise ValueError("a size of an array")
     columns = np.array(lists, np.int64).reshape(len(arrays), len(lists[0]))
     return ArrayColumns(**sizes, columns=tuple(columns.T))
 

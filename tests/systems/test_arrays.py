@@ -1,5 +1,7 @@
 """Arrays of architectures in both orders of their layers: the one with fewer cycles, in its own integers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import random_graph, random_network
@@ -8,6 +10,7 @@ from fgnas.design import Design
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.designs import array_of
 from fgnas.hardware.array.encoding import encode_array
+from fgnas.hardware.array.engine import dsps_of
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
@@ -78,6 +81,36 @@ def test_the_order_is_that_of_the_cheapest(cheapest: str) -> None:
             assert costs[cheapest][place] < one[cheapest][kept].min()
             assert costs[cheapest][place] == cycles_of(design, data)
     assert orders == {False, True} or cheapest == "lut"
+
+
+def test_pairs_of_products_are_offered_beyond_the_budget(cora: GraphData) -> None:
+    """Within 16 DSPs an array has 16 multipliers, or 32 with two products in a slice: with 8 bits alone, so that wider
+    formats are those of the smaller array. Prices are those of the project."""
+    space = fgnas_space(2, 16).restrict(**PLAIN, k=(1,), d=(16,))
+    row = ArrayTarget("latency_cycles", space, cora, Specification()).space.draw(1, np.random.default_rng(0))
+    cycles = {}
+    for paired, bound in ((False, None), (True, None), (True, 0.7)):
+        most = None if bound is None else bound * cycles[False, None] / 100_000
+        target = ArrayTarget("latency_cycles", replace(space, paired=paired), cora, Specification(latency_ms=most))
+        design, costs = target.space.design(row[0], 16), target.price(row)
+        assert design.array is not None and design.dsp == costs["dsp"][0] == 16
+        assert (design.array.units, design.array.products) == ((2, 1) if bound is None else (4, 2))
+        assert all(layer.ai + layer.af < 8 for layer in design.layers) or bound is None
+        cycles[paired, bound] = costs["latency_cycles"][0]
+        assert cycles[paired, bound] == cycles_of(design, cora)
+        assert dsps_of(8 * design.array.units, design.array.products > 1) == 16
+    assert cycles[True, 0.7] < 0.7 * cycles[False, None]
+
+
+def test_what_no_array_runs_is_told_with_pairs_as_without(cora: GraphData) -> None:
+    """The rule of pairs is one of some arrays alone: never the reason why none runs a network."""
+    chosen = {"attention": ("gat",), "aggregation": ("mean",), "activation": ("relu",), "k": (1,), "d": (16,)}
+    space = fgnas_space(2, 16).restrict(**chosen)
+    told = []
+    for paired in (False, True):
+        target = ArrayTarget("latency_cycles", replace(space, paired=paired), cora, Specification())
+        told.append(target.price(target.space.draw(4, np.random.default_rng(0)))["tiles"].tolist())
+    assert told[0] == told[1]
 
 
 def test_narrower_numbers_have_an_order_too() -> None:

@@ -121,6 +121,24 @@ def test_units_share_tables_in_a_space_of_its_own() -> None:
         assert all("shared" not in space.candidate(row).to_json() for row in space.draw(20, np.random.default_rng(5)))
 
 
+def test_pairs_of_products_lie_beyond_the_budget() -> None:
+    """Where numbers are narrow enough and messages have no scores; others take a DSP a multiplier, as before."""
+    module = systems.find("g-cos")
+    given = {"dataset": "digits", "space": "table-ii", "dsp": 96, "updates": 1}
+    found, first = (module.compose(module.Options(**given, paired=paired)).space for paired in (True, None))
+    designs = [found.candidate(row) for row in found.draw(400, np.random.default_rng(6))]
+    kinds = set()
+    for design in designs:
+        assert design.array is not None
+        narrow = not any(layer.ai + layer.af > 7 or layer.attends for layer in design.layers)
+        pairs = design.array.units > 12 and narrow
+        assert design.array.products == 1 + pairs and design.dsp == 8 * design.array.units // (1 + pairs)
+        kinds.add((design.array.units > 12, narrow))
+    assert len(kinds) == 4 and max(design.array.units for design in designs if design.array) == 24
+    assert max(design.array.units for row in first.draw(400, np.random.default_rng(6))
+               if (design := first.candidate(row)).array) == 12  # fmt: skip
+
+
 def test_heads_are_as_many_as_features_and_units_allow() -> None:
     """A head has at least four features; a unit holds at most four heads, and no head is split."""
     space = find_space("table-ii", 12, 512)
@@ -144,7 +162,7 @@ def test_costs_are_those_of_the_project(seed: int, name: str) -> None:
     """Every cost of random rows against the lowered and encoded array, and what is feasible can be built."""
     rng = np.random.default_rng(seed)
     data = random_graph(rng, 80, 30, 5, 200)
-    space = find_space(name, 24, 512, (1, 2, 4, 1, 2)[seed])
+    space = find_space(name, 24, 512, (1, 2, 4, 1, 2)[seed], 12 if seed % 2 else None)
     target = ArrayTarget(space, data, "xc7", 100.0)
     rows = space.draw(25, rng)
     costs = target.price(rows)

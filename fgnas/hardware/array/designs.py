@@ -49,6 +49,7 @@ from fgnas.hardware.array.engine import (
     MOST_OWN_WORDS,
     MOST_PROGRAMME,
     MOST_TILES,
+    PAIRED_BITS,
     Softmax,
     table_banks,
 )
@@ -126,6 +127,10 @@ RULES: tuple[tuple[str, Callable[[Columns, ArrayColumns], NDArray[np.bool_]]], .
         "an array with attention by scores shares no tables",
         lambda columns, arrays: (arrays.shared > 1) & np.any(attends(columns), axis=0),
     ),
+    (
+        f"an array shares DSP slices between products of {PAIRED_BITS} bits at most, without attention by scores",
+        lambda columns, arrays: (arrays.products > 1) & ~may_pair(columns),
+    ),
 )
 """Rules between a network and its array: a message, and where it is broken."""
 
@@ -145,6 +150,11 @@ def apart(columns: Columns) -> NDArray[np.bool_]:
     """[n] whether the heads of the last layer have a softmax or a maximum each, so that they cannot share a sum."""
     own = attends(columns)[-1] | (columns["aggregation"][-1] == "max")
     return own & (columns["k"][-1] > 1) & (columns["aggregation"][-1] != MLP)
+
+
+def may_pair(columns: Columns) -> NDArray[np.bool_]:
+    """[n] whether two products of a network may share a DSP slice."""
+    return (_widest_of_all(columns) <= PAIRED_BITS) & ~np.any(attends(columns), axis=0)
 
 
 def bits_apart(columns: Columns) -> FurtherBits:
@@ -325,6 +335,7 @@ def candidates_of(
         sum_bits=functools.reduce(np.maximum, sums),
         shifts=[one for layer in range(numbers.depth) for one in numbers.shifts(layer)],
         averaged=numbers.k[-1], seconds=seconds, maxima=numbers.most, added=heads_apart, shared=arrays.shared,
+        paired=arrays.products - 1,
         **(_attention(numbers.columns, scored, numbers.mean, degree_bits, family) if np.any(scored) else {}),
     )  # fmt: skip
 
@@ -372,10 +383,15 @@ def _widest(columns: Columns) -> Ints:
     return functools.reduce(np.maximum, [integer.astype(np.int64) + fraction + 1 for integer, fraction in pairs])
 
 
-def _wide(columns: Columns) -> NDArray[np.bool_]:
-    """[n] whether networks have numbers with wide entries, those of the rows of heads that are apart counted."""
+def _widest_of_all(columns: Columns) -> Ints:
+    """[n] bits of the widest numbers of networks, those of the rows of heads that are apart counted."""
     of_mean = columns["ai"][-1].astype(np.int64) + columns["af"][-1] + 1 + bits_apart(columns).mean
-    return np.maximum(_widest(columns), np.where(apart(columns), of_mean, 0)) > NARROW_BITS
+    return np.maximum(_widest(columns), np.where(apart(columns), of_mean, 0))
+
+
+def _wide(columns: Columns) -> NDArray[np.bool_]:
+    """[n] whether networks have numbers with wide entries."""
+    return _widest_of_all(columns) > NARROW_BITS
 
 
 def _logit_extra_bits(widths: Ints) -> Ints:
@@ -431,7 +447,7 @@ def array_of(source: DesignNetwork, data: GraphData, further: Sequence[GraphData
     passes, slices, blocks = _division(source.design, data, tuple(further))
     arrangement = Arrangement(
         own.units, own.columns, passes, own.results, slices=slices, blocks=blocks, shared=own.shared,
-        beat_bits=own.beat_bits,
+        beat_bits=own.beat_bits, paired=own.products > 1,
     )  # fmt: skip
     return fit(source, data, arrangement, further)
 

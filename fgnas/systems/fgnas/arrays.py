@@ -93,24 +93,26 @@ def array_costs(clock_mhz: float) -> tuple[Quantity, ...]:
 def offered_arrays(space: DesignSpace, specification: Specification) -> ArrayColumns:
     """Every array that networks of a space are solved with.
 
-    Units up to the DSP budget, all units side by side for each hidden layer, all words of H a cycle behind the port;
-    and, where block RAMs are limited, tables that units share. Beyond the budget, as many units as the heads of the
-    space need, so that what no smaller array runs says how many DSPs it takes.
+    Units up to the DSP budget, and up to twice as many with two products in a slice where the space has them `paired`;
+    all units side by side for each hidden layer, all words of H a cycle behind the port; and, where block RAMs are
+    limited, tables that units share. Beyond the budget, as many units as the heads of the space need, so that what no
+    smaller array runs says how many DSPs it takes.
     """
     budget = space.dsp if specification.dsp is None else min(space.dsp, specification.dsp)
-    most = max(1, min(LARGEST_UNITS, multipliers_within(budget) // LANES))
+    most = max(1, min(LARGEST_UNITS, multipliers_within(budget, space.paired) // LANES))
     heads = max(next(choice.options for choice in space.choices if choice.name == "k"))
     readers = SHARED if specification.bram36 is not None else SHARED[:1]
     found = []
     for units in sorted({*offered_units(most), *powers(heads // HEADS)}):
+        products = 1 + (units <= most and dsps_of(LANES * units) > budget)
         for columns in itertools.product(powers(units & -units), repeat=space.layers - 1):
             alike = units // max(columns, default=1)
             found += [
-                (units, space.beat_bits, results, shared, *columns)
+                (units, space.beat_bits, results, shared, products, *columns)
                 for results in powers(table_banks(space.beat_bits)) for shared in readers if alike % shared == 0
             ]  # fmt: skip
     values = np.array(found, np.int64).T
-    sizes = dict(zip(("units", "beat_bits", "results", "shared"), values, strict=False))
+    sizes = dict(zip(("units", "beat_bits", "results", "shared", "products"), values, strict=False))
     assert set(sizes) == set(SIZES)
     return ArrayColumns(**sizes, columns=tuple(values[len(SIZES) :]))
 
@@ -177,7 +179,8 @@ class ArrayPrices:
         """[n] the code that replaces the words of a row if no array runs a network; see `REFUSED`."""
         columns = self.space.columns(rows)
         last = self.arrays.part(np.full(len(rows), len(self.arrays.units) - 1))
-        return REFUSED + self._broken(columns, last).argmax(axis=0)
+        plain = replace(last, products=np.ones(len(rows), np.int64))
+        return REFUSED + self._broken(columns, plain).argmax(axis=0)
 
     def _broken(self, columns: Columns, arrays: ArrayColumns) -> NDArray[np.bool_]:
         """[rules, n] whether a network on its array breaks a rule of `RUN`."""
@@ -325,15 +328,10 @@ class ArraySolver:
 
     def designs(self, found: Solved) -> list[Design]:
         """The designs with their arrays."""
-        arrays = self.prices.arrays.part(found.places)
-        columns = np.stack(arrays.columns, axis=1) if arrays.columns else np.zeros((len(found.rows), 0), np.int64)
-        sizes = [dict(zip(SIZES, values, strict=True)) for values in
-                 zip(*(getattr(arrays, name).tolist() for name in SIZES), strict=True)]  # fmt: skip
+        arrays, gathered = map(self.prices.arrays.at, found.places.tolist()), self.prices.gathered[found.places]
         return [
-            _on_array(self.space.design(row, dsps_of(LANES * one["units"])), Array(**one, columns=tuple(beside)), first)
-            for row, one, beside, first in zip(
-                found.rows, sizes, columns.tolist(), self.prices.gathered[found.places].tolist(), strict=True
-            )
+            _on_array(self.space.design(row, dsps_of(LANES * array.units, array.products > 1)), array, first)
+            for row, array, first in zip(found.rows, arrays, gathered.tolist(), strict=True)
         ]
 
 

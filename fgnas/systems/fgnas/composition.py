@@ -43,7 +43,7 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
     space = find_space(options.space, dsp=UNLIMITED_DSP if options.dsp is None else options.dsp)
-    space = replace(space, beat_bits=options.beat_bits)
+    space = replace(space, beat_bits=options.beat_bits, paired=bool(options.paired))
     retrain_epochs = options.retrain_epochs or 2 * options.epochs
     recipe = replace(
         recipe_of(data, options.device), epochs=options.epochs, retrain_epochs=retrain_epochs,

@@ -50,6 +50,9 @@ class Options(SearchOptions):
     dsp: int | None = option(100, "at most this many DSP slices", NATURAL, "N")
     bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
     beat_bits: int = option(wire.BEAT_BITS, "memory port of arrays: 128, 256 or 512 bits", POSITIVE, "N")
+    paired: bool | None = option(
+        None, "two products in a DSP slice of arrays beyond the budget, where numbers have 8 bits at most", FLAG
+    )
     clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
     family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
     guard_band: float = option(

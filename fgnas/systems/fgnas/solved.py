@@ -70,7 +70,9 @@ class ArchitectureSpace(DesignSpace):
     def of(cls, space: DesignSpace, solver: Solves) -> ArchitectureSpace:
         """The architectures of a space, solved by `solver`."""
         choices = tuple(choice for choice in space.choices if choice.kind == "architecture")
-        return cls(f"{space.name} architectures", space.layers, choices, space.dsp, space.beat_bits, solver)
+        return cls(
+            f"{space.name} architectures", space.layers, choices, space.dsp, space.beat_bits, space.paired, solver
+        )
 
     def design(self, row: NDArray[np.int16], dsp: int) -> Design:
         """The solved design of an architecture."""

@@ -49,10 +49,12 @@ class DesignSpace(Space):
     Attributes:
         dsp: the DSP budget of each design's multipliers.
         beat_bits: width of the memory port of each design's array; a pipeline's is always the default.
+        paired: whether arrays beyond the budget have two products in a DSP slice.
     """
 
     dsp: int = UNLIMITED_DSP
     beat_bits: int = BEAT_BITS
+    paired: bool = False
 
     def candidate(self, row: NDArray[np.int16]) -> Design:
         """The design of one row."""

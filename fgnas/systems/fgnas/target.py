@@ -65,6 +65,8 @@ class PipelineTarget:
     def __init__(self, space: DesignSpace, data: GraphData, specification: Specification) -> None:
         if space.beat_bits != wire.BEAT_BITS:
             raise UserError(f"--beat-bits is for --target array and any: a pipeline's port has {wire.BEAT_BITS} bits")
+        if space.paired:
+            raise UserError("--paired is for --target array and any: a pipeline's products have a DSP slice each")
         self.space, self.pricer = space, Pricer(data, specification.family, specification.beat_cycles)
         self.costs = pipeline_costs(specification.clock_mhz)
 
@@ -92,7 +94,7 @@ def solved(cheapest: str, space: DesignSpace, data: GraphData, specification: Sp
 
 def either(space: DesignSpace, data: GraphData, specification: Specification) -> EitherTarget:
     """The pipeline and the array with the fewest cycles, whichever is better."""
-    pipeline = solved("latency_cycles", replace(space, beat_bits=wire.BEAT_BITS), data, specification)
+    pipeline = solved("latency_cycles", replace(space, beat_bits=wire.BEAT_BITS, paired=False), data, specification)
     array = ArrayTarget("latency_cycles", space, data, specification)
     return EitherTarget((pipeline, array), specification.bounds())
 

@@ -36,8 +36,9 @@ def composed(options: Options, data: GraphData | None = None) -> Composition:
     for remark in untold(data):
         progress.say(f"{data.label}: {remark}")
     specification = specification_of(options)
-    most = min(LARGEST_UNITS, multipliers_within(options.dsp) // LANES)
-    space = find_space(options.space, most, options.beat_bits, options.results)
+    plain, most = (min(LARGEST_UNITS, multipliers_within(options.dsp, paired) // LANES)
+                   for paired in (False, bool(options.paired)))  # fmt: skip
+    space = find_space(options.space, most, options.beat_bits, options.results, plain if options.paired else None)
     target = ArrayTarget(space, start_of(data), options.family, options.clock_mhz)
     recipe = replace(recipe_of(data), epochs=options.epochs, retrain_epochs=options.retrain_epochs)
     shared = SupernetRecipe(

@@ -15,7 +15,7 @@ SCORINGS = ("supernet", "training")
 class Options(SearchOptions):
     """Options of `fgnas search --system g-cos`."""
 
-    SHAPES = (*SearchOptions.SHAPES, "results")
+    SHAPES = (*SearchOptions.SHAPES, "results", "paired")
 
     method: str = option("pool", "the searcher: pool, random, evolution, or any other", TEXT, "NAME")
     children: int = option(1500, "valid samples to evaluate", POSITIVE, "N")
@@ -49,6 +49,9 @@ class Options(SearchOptions):
     bram36: int | None = option(None, "at most this many block RAMs of 36 Kbit", NATURAL, "N")
     beat_bits: int = option(512, "the widest memory port: 128, 256 or 512", POSITIVE, "N")
     results: int = option(1, "words of H that an array writes a cycle: 1, 2 or 4", POSITIVE, "N")
+    paired: bool | None = option(
+        None, "two products in a DSP slice of arrays beyond the budget, where numbers have 8 bits at most", FLAG
+    )
     clock_mhz: float = option(100.0, "clock of the kernel", ABOVE_ZERO, "F")
     family: str = option("xc7", "family of devices: xc7 or xcup", TEXT, "NAME", ("xc7", "xcup"))
     guard_band: float = option(

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fgnas.activations import NAMES
-from fgnas.design import MLP, Array, Design, Layer
+from fgnas.design import MLP, Design, Layer
 from fgnas.designs import ArrayColumns
 from fgnas.errors import UserError
 from fgnas.hardware.array.choosing import offered_units
+from fgnas.hardware.array.designs import may_pair
 from fgnas.hardware.array.engine import HEADS, LANES, LARGEST_UNITS, RESULTS, SHARED, dsps_of, table_banks
 from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.numbers import ceil_div
@@ -72,9 +73,12 @@ class ArraySpace(Space):
 
     Attributes:
         results: words of H that an array writes into its tables in a cycle, or as many as a port has banks for.
+        paired_beyond: units beyond which an array has two products in a DSP slice where its numbers are narrow enough
+            and no message has scores; None where none has.
     """
 
     results: int = 1
+    paired_beyond: int | None = None
 
     def written(self, beat_bits: int) -> int:
         """Words of H a cycle of an array behind such a port."""
@@ -116,10 +120,20 @@ class ArraySpace(Space):
         written = np.array([self.written(one) for one in PORT_WIDTHS])[np.searchsorted(PORT_WIDTHS, beat_bits)]
         shared = values.get("shared", [np.ones_like(bits)])[0]
         columns = tuple(values["columns"][: self.layers - 1])
-        arrays = ArrayColumns(values["units"][0], beat_bits, written, shared, columns)
+        arrays = ArrayColumns(
+            units=values["units"][0], beat_bits=beat_bits, results=written, shared=shared,
+            products=np.ones_like(written), columns=columns,
+        )  # fmt: skip
         several = {"k": [np.maximum(one, 1) for one in heads]}
         several["d"] = [d // k for d, k in zip(values["d"], several["k"], strict=True)]
-        return values | several | {name: [one] * self.layers for name, one in numbers.items()}, arrays
+        found = values | several | {name: [one] * self.layers for name, one in numbers.items()}
+        return found, replace(arrays, products=self.products(found, arrays.units))
+
+    def products(self, columns: Columns, units: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[n] products that share a DSP slice in networks on so many units."""
+        if self.paired_beyond is None:
+            return np.ones_like(units)
+        return 1 + (may_pair(columns) & (units > self.paired_beyond)).astype(np.int64)
 
     def candidate(self, row: NDArray[np.int16]) -> Design:
         """The design of one row."""
@@ -139,13 +153,8 @@ class ArraySpace(Space):
             )
             for place in range(self.layers)
         ]  # fmt: skip
-        units, beat_bits = int(values["units"][0][0]), int(values["beat_bits"][0][0])
-        columns = tuple(int(values["columns"][place][0]) for place in hidden)
-        array = Array.model_validate({
-            "units": units, "columns": columns, "beat_bits": beat_bits, "results": self.written(beat_bits),
-            "shared": int(values.get("shared", [np.ones(1)])[0][0]),
-        })  # fmt: skip
-        dsp = dsps_of(LANES * units)
+        array = self.designs(row[None])[1].at(0)
+        dsp = dsps_of(LANES * array.units, array.products > 1)
         return Design(schema=1, layers=tuple(layers), dsp=dsp, array=array, sampling=self._sampling(values))
 
     def _sampling(self, values: Columns) -> tuple[float, ...] | None:
@@ -210,7 +219,9 @@ SPACES: dict[str, Callable[[int, int], ArraySpace]] = {
 """Name -> function of the most units and the widest port."""
 
 
-def find_space(name: str, units: int, beat_bits: int, results: int = 1) -> ArraySpace:
+def find_space(
+    name: str, units: int, beat_bits: int, results: int = 1, paired_beyond: int | None = None
+) -> ArraySpace:
     """A space by name. Raises UserError for an unknown one, and where there is no such array."""
     if name not in SPACES:
         raise UserError(f"unknown space {name!r}; known: {', '.join(SPACES)}")
@@ -220,4 +231,4 @@ def find_space(name: str, units: int, beat_bits: int, results: int = 1) -> Array
         raise UserError(f"--beat-bits: an array's memory port has {', '.join(map(str, PORT_WIDTHS))} bits")
     if results not in RESULTS:
         raise UserError(f"--results: an array writes {', '.join(map(str, RESULTS))} words of H a cycle")
-    return replace(SPACES[name](units, beat_bits), results=results)
+    return replace(SPACES[name](units, beat_bits), results=results, paired_beyond=paired_beyond)

@@ -146,6 +146,24 @@ def test_prices_of_shared_tables_are_those_of_the_project(layers: int) -> None:
     assert {one.array.shared for one in built if one.array is not None} == {1, 2, 4, 8, 16}
 
 
+def in_bits(design: Design, bits: int) -> Design:
+    """The design with features of so many bits and weights of six."""
+    formats = {"ai": 1, "af": bits - 2, "wi": 1, "wf": 4}
+    layers = tuple(layer.model_copy(update=formats) for layer in design.layers)
+    return design.model_copy(update={"layers": layers})
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_prices_of_paired_products_are_those_of_the_project(layers: int) -> None:
+    """Half as many DSPs, beside designs whose products share none."""
+    rng = np.random.default_rng(layers)
+    data = random_graph(rng, 60, 30, 9, 180)
+    plain = [in_bits(with_array(rng, layers), 8) for _ in range(6)]
+    built = priced_as_written([*plain, *(changed(design, products=2) for design in plain)], data, rng)
+    dsps = [[written(one, data, rng)["dsp"] for one in built if one.array and one.array.products == n] for n in (1, 2)]
+    assert len(dsps[0]) > 3 and dsps[0] == [2 * one for one in dsps[1]]
+
+
 def priced_as_written(designs: list[Design], data: GraphData, rng: np.random.Generator) -> list[Design]:
     """The designs that are feasible, whose prices are those of their projects; others cannot be written."""
     (table,) = tables_of(designs)
@@ -227,6 +245,8 @@ def test_what_no_array_runs_is_refused_by_its_place() -> None:
         *((dividing, changed(right, columns=(n,))) for n in (4, 3, 0, -2)),
         ("must be whole groups of those that share a table", changed(right, shared=2)),
         ("with attention by scores shares no tables", changed(narrow, columns=(1,), shared=2)),
+        *(("products of 8 bits at most, without attention", changed(one, products=2))
+          for one in (in_bits(right, 9), in_bits(changed(narrow, columns=(1,)), 8))),
     ]  # fmt: skip
     for message, design in wrong:
         (table,) = tables_of([right, design, right])
