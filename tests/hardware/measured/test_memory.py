@@ -85,7 +85,7 @@ def test_live_is_what_our_networks_hold() -> None:
 
 def added(megabytes: int) -> int:
     """Bytes of memory that a run needs to fill so many megabytes."""
-    return forked(lambda: np.ones(megabytes * 125_000), 1)
+    return forked(lambda: np.ones(megabytes * 125_000))
 
 
 @pytest.mark.parametrize("megabytes", [2, 40])
@@ -101,7 +101,7 @@ def added_among_holes() -> int:
     for place in range(1000):
         if place % 60 not in (0, 20):
             blocks[place] = None
-    return forked(lambda: [np.ones(megabytes * 125_000).sum() for megabytes in (1, 2)], 1)
+    return forked(lambda: [np.ones(megabytes * 125_000).sum() for megabytes in (1, 2)])
 
 
 def test_holes_of_the_heap_are_not_used() -> None:
