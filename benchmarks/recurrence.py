@@ -31,6 +31,7 @@ HERE = Path(__file__).parent
 SHIM, DELAYS = HERE / "shim", HERE / "delays.toml"
 FLAGS = (
     "-std=c++17", "-O1", "-gline-tables-only", "-fno-discard-value-names", "-fno-sanitize=undefined",
+    "-fno-elide-constructors",  # else what a function returns lies in its caller's memory
     "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-w",
 )  # fmt: skip
 PIPELINE, UNROLL = "recurrence_pipeline", "recurrence_unroll"
@@ -706,8 +707,18 @@ class Dependences:
 
     def pointer(self, one: Instruction) -> tuple[str, list[Operand]]:
         """The array that a load or store accesses, by name, and the indices of its address."""
-        pointer, indices = one.operands[0 if one.opcode == "load" else 1].name, []
+        return self.element(one.operands[0 if one.opcode == "load" else 1].name)
+
+    def element(self, pointer: str) -> tuple[str, list[Operand]]:
+        """The array that a pointer points into, and the indices; of a choice of two elements those of both, and what
+        chooses."""
+        indices: list[Operand] = []
         while (step := self.loop.instructions.get(pointer)) and step.opcode != "alloca":
+            if step.opcode == "select":
+                chooses, *arms = step.operands
+                (array, one), (other, further) = (self.element(arm.name) for arm in arms)
+                if array == other:
+                    return array, [*indices, chooses, *one, *further]
             if step.opcode not in ("getelementptr", "bitcast", "freeze"):
                 raise MeasurementError(f"{self.loop.function}: an address comes from {step.text}")
             indices += step.operands[1:]
