@@ -100,7 +100,7 @@ test: ## lint, types, and every test that is not slow: WORKERS (default: 2)
 	$(pytest) -m 'not slow'
 
 test-long: ## lint, types, and every test
-	@scripts/setup.sh compiler simulator
+	@scripts/setup.sh compiler simulator clang
 	@$(MAKE) --no-print-directory lint
 	$(pytest)
 

@@ -154,7 +154,8 @@ ARRAYS: dict[str, tuple[Parts, Parts]] = {
 """A hidden layer, and how the engine of four units is built; it has three tiles or two modes, and activation tables."""
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name != "plain" else [])
+                                  for name in ARRAYS])  # fmt: skip
 def test_the_loops_of_an_array_fit_the_clock(name: str, recurrence: ModuleType, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     data = random_graph(rng, 30, 12, 19, 60)
@@ -186,6 +187,7 @@ def check_loops(recurrence: ModuleType, loops: list[Any], further: tuple[str, ..
         assert max(worst.values()) <= budget, worst
 
 
+@pytest.mark.slow
 def test_the_loops_of_an_array_of_points_fit_the_clock(recurrence: ModuleType, tmp_path: Path) -> None:
     """With a chain, distances and several modes."""
     data = tied_clouds(np.random.default_rng(3), 12, 3, 4)
