@@ -31,9 +31,10 @@ DEVICES: dict[str, dict[str, Any]] = {
     "two-threads": {"threads": 2},
     "shapes-256": {"dataset": "shapes", "networks": 600, "rounds": 2},
     "shapes-1024": {"dataset": "shapes-1024", "networks": 600, "rounds": 2, "memory": True},
+    "quick": {"networks": 500, "rounds": 1},
 }
 """Options of `fgnas measure`."""
-FIRST, SECOND, MIDDLE, LARGE = DEVICES
+FIRST, SECOND, MIDDLE, LARGE, QUICK = DEVICES
 SIZES = (100, 200, 500, 1000, 2000)
 FEW = 100
 SEEDS = 5

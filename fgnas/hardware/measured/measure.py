@@ -186,12 +186,19 @@ def time_now(
     network: PointNetwork, device: Device, data: GraphSet, rounds: int, block: Block | None = None
 ) -> tuple[float, float]:
     """The ratio of a network to the reference on this processor now, and its milliseconds: medians over rounds."""
+    ratios, milliseconds = zip(*times_now([network] * rounds, device, data, block), strict=True)
+    return float(np.median(ratios)), float(np.median(milliseconds))
+
+
+def times_now(
+    networks: Sequence[PointNetwork], device: Device, data: GraphSet, block: Block | None = None
+) -> list[tuple[float, float]]:
+    """The ratios of networks to the reference on this processor now, and their milliseconds: a block of each."""
     one = first_cloud(data, device.cloud)
     reference = one.work(baseline(REFERENCE, device.tail))
     with timing.quiet(device.threads):
-        found = list(timing.ratios([_make(one, network)] * rounds, reference, block or Block()))
-    ratios = [each.ratio for each in found]
-    return float(np.median(ratios)), float(np.median([each.nanoseconds for each in found])) / 1e6
+        found = timing.ratios([_make(one, network) for network in networks], reference, block or Block())
+        return [(each.ratio, each.nanoseconds / 1e6) for each in found]
 
 
 def check_enough(device: Device) -> None:
