@@ -15,7 +15,7 @@ from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
 from fgnas.networks.calibration import tied
-from fgnas.systems.fgnas.arrays import ArrayTarget, offered_orders
+from fgnas.systems.fgnas.arrays import ArrayTarget, offered_arrays, offered_orders
 from fgnas.systems.fgnas.solved import lifted
 from fgnas.systems.fgnas.space import fgnas_space
 from fgnas.tasks.nodes import GraphData
@@ -100,6 +100,15 @@ def test_pairs_of_products_are_offered_beyond_the_budget(cora: GraphData) -> Non
         assert cycles[paired, bound] == cycles_of(design, cora)
         assert dsps_of(8 * design.array.units, design.array.products > 1) == 16
     assert cycles[True, 0.7] < 0.7 * cycles[False, None]
+
+
+def test_pairs_are_offered_where_they_are_asked_for() -> None:
+    """Within 7 DSPs no array has a DSP for each of eight multipliers; with pairs it has four."""
+    space = fgnas_space(2, 7)
+    plain, paired = (offered_arrays(replace(space, paired=paired), Specification()) for paired in (False, True))
+    assert set(plain.products.tolist()) == {1}
+    assert set(zip(paired.units.tolist(), paired.products.tolist(), strict=True)) >= {(1, 2)}
+    assert all(units == 1 for units, products in zip(paired.units, paired.products, strict=True) if products == 2)
 
 
 def test_what_no_array_runs_is_told_with_pairs_as_without(cora: GraphData) -> None:

@@ -104,7 +104,7 @@ def offered_arrays(space: DesignSpace, specification: Specification) -> ArrayCol
     readers = SHARED if specification.bram36 is not None else SHARED[:1]
     found = []
     for units in sorted({*offered_units(most), *powers(heads // HEADS)}):
-        products = 1 + (units <= most and dsps_of(LANES * units) > budget)
+        products = 1 + (space.paired and units <= most and dsps_of(LANES * units) > budget)
         for columns in itertools.product(powers(units & -units), repeat=space.layers - 1):
             alike = units // max(columns, default=1)
             found += [
