@@ -36,7 +36,7 @@ SEARCHED = set().union(*(options_of("search", name) for name in systems.names())
 def test_every_option_of_search_is_a_variable(option: str) -> None:
     variable = option.removeprefix("--").replace("-", "_").upper()
     words = dry("search", f"{variable}=x").stdout.split()
-    value = [] if option in ("--resume", "--normalise", "--distinct") else ["'x'"]
+    value = [] if option in ("--resume", "--normalise", "--distinct", "--paired") else ["'x'"]
     assert words[words.index("search") :] == ["search", option, *value]
 
 
