@@ -119,15 +119,11 @@ class ArraySpace(Space):
         numbers = {"ai": formats[0], "af": formats[1], "wi": formats[0], "wf": formats[1]}
         written = np.array([self.written(one) for one in PORT_WIDTHS])[np.searchsorted(PORT_WIDTHS, beat_bits)]
         shared = values.get("shared", [np.ones_like(bits)])[0]
-        columns = tuple(values["columns"][: self.layers - 1])
-        arrays = ArrayColumns(
-            units=values["units"][0], beat_bits=beat_bits, results=written, shared=shared,
-            products=np.ones_like(written), columns=columns,
-        )  # fmt: skip
         several = {"k": [np.maximum(one, 1) for one in heads]}
         several["d"] = [d // k for d, k in zip(values["d"], several["k"], strict=True)]
         found = values | several | {name: [one] * self.layers for name, one in numbers.items()}
-        return found, replace(arrays, products=self.products(found, arrays.units))
+        units, columns = values["units"][0], tuple(values["columns"][: self.layers - 1])
+        return found, ArrayColumns(units, beat_bits, written, shared, self.products(found, units), columns)
 
     def products(self, columns: Columns, units: NDArray[np.int64]) -> NDArray[np.int64]:
         """[n] products that share a DSP slice in networks on so many units."""
