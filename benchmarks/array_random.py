@@ -47,10 +47,11 @@ QUICKER = ("-O1",)
 """For g++: graphs are small, and a better build takes longer than it saves."""
 
 
-def cases_of(number: int, networks: int = len(KINDS)) -> tuple[Engine, list[Case]]:
-    """Random networks for build `number`, and the engine that runs them all."""
+def cases_of(number: int, networks: int = len(KINDS), units: int | None = None) -> tuple[Engine, list[Case]]:
+    """Random networks for build `number`, or for one like it of so many units, and the engine that runs them all."""
     rng = np.random.default_rng([SEED, number])
     size, kept = size_of(number, rng), list[Case]()
+    size = replace(size, units=units or size.units)
     while len(kept) < networks:
         try:
             case = random_case(size, KINDS[len(kept)](rng, size.units), rng)

@@ -42,6 +42,11 @@ BUDGET = CLOCK_NS * (1 - UNCERTAINTY)
 DESIGNS, ARRAYS = 200, 10
 MOST_UNITS = 6
 """Upper limit of the arrays' units."""
+LARGE = ((7, 16), (14, 16), (7, 32), (14, 32))
+"""Arrays of many units: each like a random engine by its number, of so many units. The first has no attention, the
+other has scores of edges and activation tables."""
+LARGEST = "compute"
+"""The function with most operations: all units in lock step."""
 NETWORKS = 2
 """Networks for which an array is made."""
 COMMAND = "make bench-ii"
@@ -69,9 +74,10 @@ def write_pipeline(design: Design, project: Path) -> None:
     write_project(lowered(design), graph(), project)
 
 
-def write_array(number: int, project: Path) -> None:
-    """Write the project of random engine `number`; the memories of every other one are the largest that there are."""
-    engine, cases = cases_of(number, NETWORKS)
+def write_array(number: int, project: Path, units: int | None = None) -> None:
+    """Write the project of random engine `number`, or of one like it of so many units; the memories of every other one
+    are the largest that there are."""
+    engine, cases = cases_of(number, NETWORKS, units)
     case = cases[0]
     if number % 2:
         deepest = replace(engine, table_words=LARGEST_INDEX + 1, own_words=LARGEST_INDEX + 1)
@@ -104,6 +110,37 @@ def measured(write: Callable[[Path], None], folder: Path) -> Measured:
     folder.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(found), encoding="utf-8")
     return found
+
+
+def sized(number: int, units: int, folder: Path) -> dict[str, Any]:
+    """An array of many units: its worst loops, and the operations of its largest function as they are scheduled, and as
+    they would be if no function were apart."""
+    write = functools.partial(write_array, number, units=units)
+    loops = measured(write, folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch) / "project"
+        write(project)
+        place = folder / f"{digest_of(project)}-operations.json"
+        if not place.is_file():
+            ir = recurrence.project_ir(project)
+            counts = [most_operations(recurrence.operations(ir, apart)) for apart in (True, False)]
+            place.write_text(json.dumps(counts), encoding="utf-8")
+    engine, _ = cases_of(number, NETWORKS, units)
+    apart, inlined = json.loads(place.read_text(encoding="utf-8"))
+    return {
+        "units": units, "multipliers": engine.multipliers, "attention": engine.softmax is not None,
+        "operations": apart, "inlined": inlined,
+        "worst": {family: max(rows.values(), key=nanoseconds) for family, rows in loops.items()},
+        "stages": {family: max(rows, key=lambda name: nanoseconds(rows[name])) for family, rows in loops.items()},
+    }  # fmt: skip
+
+
+def most_operations(counts: dict[str, int]) -> int:
+    """Operations of the largest function, which is that of all units. Raises MeasurementError for another."""
+    name = max(counts, key=lambda one: counts[one])
+    if LARGEST not in name:
+        raise recurrence.MeasurementError(f"{name} has more operations than {LARGEST}")
+    return counts[name]
 
 
 def digest_of(project: Path) -> str:
@@ -153,7 +190,8 @@ def page(record: dict[str, Any]) -> str:
     }
     return render(
         "initiation-interval.md", budget=BUDGET, clock=CLOCK_NS, uncertainty=UNCERTAINTY, designs=now["designs"],
-        stages=now["stages"], arrays=arrays, before=before, earlier=earlier, sources=record["sources"],
+        stages=now["stages"], arrays=arrays, large=record.get("large"), before=before, earlier=earlier,
+        sources=record["sources"],
         worst={family: nanoseconds(stages[0]) for family, stages in now["stages"].items()},
         worst_before={family: max(each.values()) for family, each in earlier.items()},
     )  # fmt: skip
@@ -177,6 +215,7 @@ def main() -> None:
             arrays = [functools.partial(write_array, number) for number in few_units(options.arrays)]
             record["arrays"] = {"count": len(arrays), "most": LANES * MOST_UNITS}
             record["arrays"]["stages"] = worst_of(pool, arrays, options.folder)
+            record["large"] = list(pool.map(sized, *zip(*LARGE, strict=True), [options.folder] * len(LARGE)))
     write_record(NAME, record)
     if "now" in record:
         write_page(f"{NAME}.md", page(record))

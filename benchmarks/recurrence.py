@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ FLAGS = (
     "-fno-elide-constructors",  # else what a function returns lies in its caller's memory
     "-Xclang", "-disable-llvm-passes", "-S", "-emit-llvm", "-w",
 )  # fmt: skip
-PIPELINE, UNROLL = "recurrence_pipeline", "recurrence_unroll"
+PIPELINE, UNROLL, APART = "recurrence_pipeline", "recurrence_unroll", "recurrence_apart"
 MEMORY, DISTANCE, INDEPENDENT = "recurrence_memory", "recurrence_distance_two", "recurrence_independent"
 FREE = {
     "zext", "sext", "trunc", "bitcast", "freeze", "getelementptr", "extractvalue", "insertvalue", "ptrtoint",
@@ -50,6 +51,8 @@ BITWISE = {"and": 1, "or": 1, "xor": 1, "select": 2}
 SIGN_TEST = re.compile(r"icmp (samesign )?(slt i\d+ %[^ ,]+, 0|sgt i\d+ %[^ ,]+, -1)(,|$)")
 LUT_INPUTS = 6
 END = "the end of an iteration"
+MOST_UNROLLED = 10**8
+"""Instructions of a loop that is unrolled, at most."""
 IGNORED = ("llvm.lifetime", "llvm.dbg", "llvm.assume", "llvm.experimental.noalias", "llvm.bitreverse")
 
 
@@ -140,14 +143,24 @@ def measure(ir: str, delays: Delays) -> list[Recurrence]:
 
 @functools.cache
 def target_machine() -> Any:
+    # LLVM gives up on bodies that grow large, whatever a loop's metadata say; loops that construct arrays have none.
+    for option in ("pragma-unroll-threshold", "unroll-threshold"):
+        llvm.set_option("", f"-{option}={MOST_UNROLLED}")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine()
 
 
-def optimised(ir: str) -> llvm.ModuleRef:
-    """The module after inlining and unrolling, with each pipelined loop as one flat loop; every value has a name."""
-    module = llvm.parse_assembly(without_marks(ir))
+def operations(ir: str, apart: bool = True) -> dict[str, int]:
+    """Instructions of each function of an optimised module: what a tool schedules at a time. Functions that are apart
+    count once by themselves, or are inlined as others are."""
+    return dict(Counter(function for function, _, _ in instruction_lines(str(optimised(ir, apart)))))
+
+
+def optimised(ir: str, apart: bool = False) -> llvm.ModuleRef:
+    """The module after inlining and unrolling, with each pipelined loop as one flat loop; every value has a name.
+    Functions that are apart are inlined, too, unless they are to stay `apart`."""
+    module = llvm.parse_assembly(without_marks(ir, apart))
     builder = llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
     manager = llvm.create_new_module_pass_manager()
     manager.add_always_inliner_pass()
@@ -169,7 +182,7 @@ def optimised(ir: str) -> llvm.ModuleRef:
     return llvm.parse_assembly(str(module))
 
 
-def without_marks(ir: str) -> str:
+def without_marks(ir: str, apart: bool = False) -> str:
     """The module with each mark turned into what it means: loop metadata, attributes of functions, names of arrays."""
     module = llvm.parse_assembly(ir)
     whole: dict[tuple[str, str], bool] = {}
@@ -186,11 +199,14 @@ def without_marks(ir: str) -> str:
                 innermost = min(inside, key=lambda loop: len(loop.blocks))
                 for latch in innermost.latches:
                     whole[function.name, latch] = mark == UNROLL
+            elif mark == APART:
+                continue
             elif (argument := array.removesuffix(".addr")) in arguments:
                 arguments[argument].name = f"{mark}.{argument}"
             elif array in values:
                 values[array].name = f"{mark}.{values[array].name.removeprefix(f'{MEMORY}.')}"
-        attribute = "noinline" if any(mark == PIPELINE for mark, _, _ in marks) else "alwaysinline"
+        kept = {PIPELINE, APART} if apart else {PIPELINE}
+        attribute = "noinline" if any(mark in kept for mark, _, _ in marks) else "alwaysinline"
         function.add_function_attribute(attribute)
     return with_loop_metadata(str(module), whole)
 
@@ -201,7 +217,7 @@ def marks_of(function: llvm.ValueRef) -> Iterator[tuple[str, str, str]]:
         for instruction in block.instructions:
             if instruction.opcode == "call":
                 *arguments, called = instruction.operands
-                if called.name in (PIPELINE, UNROLL, MEMORY, DISTANCE, INDEPENDENT):
+                if called.name in (PIPELINE, UNROLL, APART, MEMORY, DISTANCE, INDEPENDENT):
                     yield called.name, block.name, arguments[0].name if arguments else ""
 
 
@@ -402,8 +418,12 @@ class Loop:
 
     def condition(self, block: str) -> str | None:
         """The value that selects a block's successor, if there are several."""
-        *_, terminator = (one for one in self.instructions.values() if one.block == block)
-        return terminator.operands[0].name if self.control.edges.out_degree(block) > 1 else None
+        return self.ends[block].operands[0].name if self.control.edges.out_degree(block) > 1 else None
+
+    @functools.cached_property
+    def ends(self) -> dict[str, Instruction]:
+        """The last instruction of every block of the function."""
+        return {one.block: one for one in self.instructions.values()}
 
 
 def pipelined_loops(module: llvm.ModuleRef) -> list[Loop]:

@@ -8,6 +8,7 @@ void recurrence_unroll();
 void recurrence_memory(const volatile void*);
 void recurrence_distance_two(const volatile void*);
 void recurrence_independent(const volatile void*);
+void recurrence_apart();
 }
 
 // ---- Loops
@@ -24,6 +25,9 @@ void recurrence_independent(const volatile void*);
 #define HLS_REGISTERS(array)
 #define HLS_BANKS(array)
 #define HLS_WORD_BITS(bits) (bits)
+
+// ---- Functions
+#define HLS_APART recurrence_apart();
 
 // ---- No part of a recurrence
 #define HLS_INLINE

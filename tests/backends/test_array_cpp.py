@@ -450,6 +450,28 @@ def test_every_loop_is_a_pipeline_or_unrolled(sources: dict[str, str]) -> None:
     assert sequential == {"read_memory", "issue", "units", "write_logits"}
 
 
+def test_a_function_is_inlined_or_apart(sources: dict[str, str]) -> None:
+    """One that a loop's body calls has no control of its own; or a tool schedules it once, since it takes numbers and
+    packed words alone, in each cycle, and keeps nothing."""
+    apart = dict[str, cpp.Function]()
+    for file, source in sources.items():
+        for name, function in cpp.functions(source).items():
+            pragmas = {pragma.name: pragma.options for pragma in function.pragmas}
+            if "off" in pragmas.get("INLINE", {}):
+                assert pragmas["PIPELINE"] == {"II": "1"}, f"{file}: {name}"
+                apart[name] = function
+            else:
+                assert "PIPELINE" not in pragmas, f"{file}: {name}"
+    assert set(apart) == {"rounded", "joined", "number_at", "coefficient"}
+    for name, function in apart.items():
+        head = cpp.text(function.body.parent).partition("{")[0]
+        kinds = set(re.findall(r"const ([\w<> +]+)&", head))
+        assert len(kinds) > 1 and kinds <= {
+            "Descriptor", "Sum", "Divisor", "Number", "Result", "Lane", "Head", "Packed<NumberWord>"
+        }, name  # fmt: skip
+        assert not {"TableMemory", "OwnMemory", "Stream"} & set(re.findall(r"\w+", cpp.text(function.body))), name
+
+
 def test_every_memory_is_named(sources: dict[str, str]) -> None:
     """An array is registers or a memory of a kind; one that a pipeline writes and reads says how far apart."""
     found = set()

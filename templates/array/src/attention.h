@@ -79,13 +79,16 @@ inline Exponent symmetric_exponent(const NumberWord& row, const NumberWord& othe
 }
 
 /// The coefficient of an entry, from its scores, the own word of its row, and the scores of the row's node.
-inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const NumberWord& scores, const NumberWord& row,
-                                             const NumberWord& node, const Head& head) {
-    HLS_INLINE
+inline ap_uint<COEFFICIENT_BITS> coefficient(const Descriptor& d, const Packed<NumberWord>& scores_word,
+                                             const Packed<NumberWord>& row_word, const Packed<NumberWord>& node_word,
+                                             const Head& head) {
+    HLS_APART
+    const NumberWord scores = unpack<NumberWord>(scores_word), row = unpack<NumberWord>(row_word);
     const ap_int<NUMBER_BITS + 1> target = lane_of(row, Lane(head) + HEADS);
     const ap_int<NUMBER_BITS + 1> largest = target + lane_of(row, head), here = target + lane_of(scores, head);
     ap_uint<EXPONENT_BITS> difference = fivefold(largest) - fivefold(here);
     if (SYMMETRIC && d.symmetric != 0) {
+        const NumberWord node = unpack<NumberWord>(node_word);
         difference = symmetric_exponent(node, row, head) - symmetric_exponent(node, scores, head);
     }
     if (has_dots(d)) {

@@ -72,7 +72,7 @@ inline Sums sums_of(const Products& products) {
 
 /// The root of a squared distance, rounded to nearest, a digit in each step; none lies halfway.
 inline ap_uint<ROOT_BITS + 1> root_of(const Distance& distance) {
-    HLS_INLINE
+    HLS_APART
     const ap_uint<2 * ROOT_BITS> square = distance;
     ap_uint<ROOT_BITS> root = 0;
     ap_uint<ROOT_BITS + 1> rest = 0;  // twice the root at most

@@ -16,6 +16,7 @@
 
 // ---- Functions
 #define HLS_INLINE
+#define HLS_APART
 #define HLS_DATAFLOW
 
 // ---- Streams and arrays

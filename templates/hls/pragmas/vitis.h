@@ -19,6 +19,9 @@
 // ---- Functions
 /// No control of its own.
 #define HLS_INLINE HLS_PRAGMA(HLS INLINE)
+/// A function without state that takes new arguments in each cycle, numbers and packed words: it is scheduled once,
+/// however often a loop's body calls it.
+#define HLS_APART HLS_PRAGMA(HLS INLINE off) HLS_PRAGMA(HLS PIPELINE II=1)
 /// The functions that this one calls run concurrently.
 #define HLS_DATAFLOW HLS_PRAGMA(HLS DATAFLOW)
 
