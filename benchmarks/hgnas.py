@@ -51,7 +51,7 @@ from fgnas.tasks.points import EMBEDDED, load_graphs
 
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
-PARTS = ("canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "timed", "shapes")
+PARTS = ("canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "timed", "shapes", "folds")
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
     "tasks/points.py",
@@ -75,6 +75,8 @@ SHAPES_SEEDS = 2
 SUPERNETS = ("sliced", "aligned")
 SHARED = "supernet-shared.pt"
 SEARCHES = ("found", "accurate", "fast")
+FOLDS, FOLDS_SEED = 5, 261_128
+"""Parts into which the clouds of training and validation are drawn."""
 ALIKE = ("seed", "dataset", "tail", "supernet", "epochs", "own_epochs", "retrain_epochs")
 """Options on which supernets depend."""
 
@@ -285,6 +287,23 @@ def engine_front(parts: Composition, options: Options, folder: Path) -> list[tup
     return [(one["retrained_val"]["mean"], PointNetwork.from_dict(one["design"])) for one in store.leaders()]
 
 
+def folded(network: PointNetwork, fold: int) -> dict[str, float]:
+    """The accuracy on a fold of the clouds of training and validation of a network that the other folds train."""
+    torch.set_num_threads(1)
+    data = load_graphs(EMBEDDED)
+    used = np.random.default_rng(FOLDS_SEED).permutation(np.flatnonzero(data.train | data.val))
+    held = np.zeros(len(data.labels), bool)
+    held[np.array_split(used, FOLDS)[fold]] = True
+    split = replace(data, train=(data.train | data.val) & ~held, val=held)
+    model = training.train(network, split, training.recipe_of(data), fold)
+    return {"val": training.accuracy(model, split, "val"), "clouds": len(used)}
+
+
+def found_network(name: str) -> PointNetwork:
+    """The network that a finished search delivers."""
+    return PointNetwork.from_dict(RunStore(RUNS / name).best()["design"])
+
+
 def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     """The name of every result, and what makes it."""
     if "canonical" in parts:
@@ -316,6 +335,11 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
                 f"shapes-accurate-{seed}", MIDDLE, seed=seed, latency_ms=within(ACCURATE_SHAPES, MIDDLE), **SHAPES)
             yield f"shapes dgcnn {seed}", lambda seed=seed: trained(  # type: ignore[misc]
                 "dgcnn", seed, "shapes", "middle", SHAPES["retrain_epochs"])
+    for fold in range(FOLDS) if "folds" in parts else ():
+        yield f"fold dgcnn {fold}", lambda fold=fold: folded(baseline("dgcnn", TAILS["small"]), fold)  # type: ignore[misc]
+        for seed in range(seeds):
+            yield f"fold accurate {seed} {fold}", lambda seed=seed, fold=fold: folded(  # type: ignore[misc]
+                found_network(f"accurate-{seed}"), fold)
     for supernet in SUPERNETS if "rank" in parts else ():
         yield f"rank {supernet}", lambda supernet=supernet: ranked(supernet)  # type: ignore[misc]
 
@@ -335,6 +359,19 @@ def shapes(record: dict[str, Any]) -> dict[str, Any] | None:
     return {"reference": record["shapes timed"], "found": found, "dgcnn": dgcnn, "gap": gap(found, dgcnn)}
 
 
+def folds(record: dict[str, Any]) -> dict[str, Any] | None:
+    """Accuracies by fold of DGCNN, and means over the searches' networks; and by how much these are above."""
+    ours = [[record.get(f"fold accurate {seed} {fold}") for seed in range(SEEDS)] for fold in range(FOLDS)]
+    dgcnn = [record.get(f"fold dgcnn {fold}") for fold in range(FOLDS)]
+    if None in (*dgcnn, *itertools.chain(*ours)):
+        return None
+    found, theirs = np.array([[one["val"] for one in row] for row in ours]), np.array([one["val"] for one in dgcnn])
+    return {
+        "count": FOLDS, "clouds": record["fold dgcnn 0"]["clouds"], "dgcnn": theirs, "found": found.mean(axis=1),
+        "networks": found.mean(axis=0), "above": found.mean(axis=1) - theirs,
+    }
+
+
 def page(record: dict[str, Any]) -> str:
     """The page of a record."""
     def starting(prefix: str) -> list[dict[str, Any]]:
@@ -348,7 +385,7 @@ def page(record: dict[str, Any]) -> str:
         note=record.get("note"),
         gap=gap,
         methods={name: found for name in METHODS if (found := starting(f"method {name} "))},
-        beside=starting("beside "), shapes=shapes(record),
+        beside=starting("beside "), shapes=shapes(record), folds=folds(record),
         ranks={name: record[f"rank {name}"] for name in SUPERNETS if f"rank {name}" in record}, interval=interval,
     )  # fmt: skip
 
