@@ -31,7 +31,7 @@ from pages import RESULTS, read_record, render, write_page, write_record
 from fgnas.backends import array as array_project
 from fgnas.backends.pipeline import write_project
 from fgnas.design import Design
-from fgnas.hardware.array.engine import LANES
+from fgnas.hardware.array.engine import LANES, Engine
 from fgnas.hardware.array.programme import LARGEST_INDEX
 from fgnas.hardware.devices import FAMILIES
 from fgnas.tasks.nodes import GraphData, build
@@ -74,15 +74,16 @@ def write_pipeline(design: Design, project: Path) -> None:
     write_project(lowered(design), graph(), project)
 
 
-def write_array(number: int, project: Path, units: int | None = None) -> None:
+def write_array(number: int, project: Path, units: int | None = None) -> Engine:
     """Write the project of random engine `number`, or of one like it of so many units; the memories of every other one
-    are the largest that there are."""
+    are the largest that there are. Returns the engine as it was drawn."""
     engine, cases = cases_of(number, NETWORKS, units)
     case = cases[0]
     if number % 2:
         deepest = replace(engine, table_words=LARGEST_INDEX + 1, own_words=LARGEST_INDEX + 1)
         case = replace(case, array=case.array.on(deepest))
     array_project.write_encoded(case.encoded(), project)
+    return engine
 
 
 def few_units(count: int) -> list[int]:
@@ -90,15 +91,20 @@ def few_units(count: int) -> list[int]:
     return list(itertools.islice((one for one in itertools.count() if UNITS[one % len(UNITS)] <= MOST_UNITS), count))
 
 
-def measured(write: Callable[[Path], None], folder: Path) -> Measured:
-    """The worst loop of each stage of a project; of sources that were measured before, from the file in `folder`."""
+def measured(write: Callable[[Path], object], folder: Path) -> Measured:
+    """The worst loop of each stage of the project that a function writes."""
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "project"
         write(project)
-        place = folder / f"{digest_of(project)}.json"
-        if place.is_file():
-            return dict(json.loads(place.read_text(encoding="utf-8")))
-        loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(project)))
+        return loops_of(project, folder)
+
+
+def loops_of(project: Path, folder: Path) -> Measured:
+    """The worst loop of each stage of a project; of sources that were measured before, from the file in `folder`."""
+    place = folder / f"{digest_of(project)}.json"
+    if place.is_file():
+        return dict(json.loads(place.read_text(encoding="utf-8")))
+    loops = recurrence.pipelined_loops(recurrence.optimised(recurrence.project_ir(project)))
     found: Measured = {}
     for family in FAMILIES:
         delays, worst = recurrence.Delays.of(family), found.setdefault(family, {})
@@ -115,23 +121,19 @@ def measured(write: Callable[[Path], None], folder: Path) -> Measured:
 def sized(number: int, units: int, folder: Path) -> dict[str, Any]:
     """An array of many units: its worst loops, and the operations of its largest function as they are scheduled, and as
     they would be if no function were apart."""
-    write = functools.partial(write_array, number, units=units)
-    loops = measured(write, folder)
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "project"
-        write(project)
+        engine = write_array(number, project, units)
+        loops = loops_of(project, folder)
         place = folder / f"{digest_of(project)}-operations.json"
         if not place.is_file():
             ir = recurrence.project_ir(project)
             counts = [most_operations(recurrence.operations(ir, apart)) for apart in (True, False)]
             place.write_text(json.dumps(counts), encoding="utf-8")
-    engine, _ = cases_of(number, NETWORKS, units)
     apart, inlined = json.loads(place.read_text(encoding="utf-8"))
     return {
-        "units": units, "multipliers": engine.multipliers, "attention": engine.softmax is not None,
-        "operations": apart, "inlined": inlined,
-        "worst": {family: max(rows.values(), key=nanoseconds) for family, rows in loops.items()},
-        "stages": {family: max(rows, key=lambda name: nanoseconds(rows[name])) for family, rows in loops.items()},
+        "multipliers": engine.multipliers, "attention": engine.softmax is not None, "operations": apart,
+        "inlined": inlined, "worst": {family: rows[0] for family, rows in summary([loops]).items()},
     }  # fmt: skip
 
 
@@ -165,7 +167,7 @@ def summary(results: list[Measured]) -> dict[str, list[dict[str, Any]]]:
 
 
 def worst_of(
-    pool: ProcessPoolExecutor, writers: Sequence[Callable[[Path], None]], folder: Path
+    pool: ProcessPoolExecutor, writers: Sequence[Callable[[Path], object]], folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
     """The summary of the projects that these functions write."""
     results: list[Measured] = []
