@@ -52,12 +52,13 @@ module fgnas_control (
   assign stop_o      = stop_q;
   assign interrupt_o = global_enable_q && |interrupt_q;
 
-  logic [fgnas_pkg::RegisterBits-1:0] mask;
-  assign mask = {{8{wstrb_i[3]}}, {8{wstrb_i[2]}}, {8{wstrb_i[1]}}, {8{wstrb_i[0]}}};
+  // Enables of bytes cost a register nothing; a mask costs it a multiplexer for each bit.
   always_ff @(posedge clk_i) begin
     for (int unsigned a = 0; a < fgnas_pkg::ArgumentWords; a++) begin
       if (write && !start_q && fgnas_pkg::argument_number(awaddr_i) == fgnas_pkg::argument_number_t'(a)) begin
-        argument_q[a] <= (wdata_i & mask) | (argument_q[a] & ~mask);
+        for (int unsigned b = 0; b < fgnas_pkg::RegisterBytes; b++) begin
+          if (wstrb_i[b]) argument_q[a][8*b+:8] <= wdata_i[8*b+:8];
+        end
       end
     end
   end

@@ -71,7 +71,7 @@ def test_the_control_slave_is_proven(proof: Proof, tmp_path: Path) -> None:
     # The second word is written wherever the first one is.
     ("argument_number_t'(a)) begin", "argument_number_t'(a & ~1)) begin", "writes_bytes"),
     # A word's last byte is written whether its strobe is set or not.
-    ("{{8{wstrb_i[3]}}", "{{8{1'b1}}", "writes_bytes"),
+    ("if (wstrb_i[b]) argument_q", "if (wstrb_i[b] || b == 3) argument_q", "writes_bytes"),
     # The last word, of the last address, reads as 0.
     ("== fgnas_pkg::NoArgument)", ">= fgnas_pkg::argument_number_t'(fgnas_pkg::ArgumentWords - 1))", "reads_back"),
     # The status reads as whether it is valid.
@@ -149,7 +149,10 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     # A beat of the programme is fetched again and again.
     ("array_sequencer", "if (pop_o) beat_q <= beat_q + 1'b1;", "if (pop_o) beat_q <= '0;", "falls"),
     # A failed run ends without a status.
-    ("array_sequencer", "else if (bad_q) status_q[StatusBadDescriptor] <= 1'b1;", "", "failure_said"),
+    ("array_sequencer", "if (!begin_q) status_q[wrong_q ? StatusWrongProgrammeOrEngine : StatusBadDescriptor] <= 1'b1;", "",
+     "failure_said"),
+    # A programme begins whose check is wrong.
+    ("array_sequencer", "&& !bad && !wrong_q;", "&& !bad;", "checked"),
     # The last slot row is followed by another one.
     ("array_issue", "left_q == CountBits'(1)) active_q <= 1'b0;", "left_q == '0) active_q <= 1'b0;", "some_left"),
     # A slot row does not wait for room.
