@@ -27,19 +27,12 @@ module array_unit_bank #(
   end else begin : gen_slices
     localparam int unsigned SliceBits = $clog2(Most);
     localparam int unsigned Number = PlaceBits - SliceBits;
-    // The registers of the other slices are cleared: no choice follows that is known to many bits.
     logic [Slices-1:0][Width-1:0] read, read_q;
-    logic [Number-1:0] slice_q;
+    logic [1:0][Number-1:0] slice_q;
+    assign read_data_o = read_q[slice_q[1]];
     always_ff @(posedge clk_i) begin
-      slice_q <= read_address_i[PlaceBits-1:SliceBits];
-      for (int unsigned s = 0; s < Slices; s++) begin
-        if (slice_q == Number'(s)) read_q[s] <= read[s];
-        else read_q[s] <= '0;
-      end
-    end
-    always_comb begin
-      read_data_o = '0;
-      for (int unsigned s = 0; s < Slices; s++) read_data_o |= read_q[s];
+      read_q  <= read;
+      slice_q <= {slice_q[0], read_address_i[PlaceBits-1:SliceBits]};
     end
     for (genvar s = 0; s < Slices; s++) begin : gen_slice
       localparam int unsigned Words = (s == Slices - 1) ? Depth - s * Most : Most;
