@@ -19,7 +19,6 @@ from fgnas.activations import NAMES
 from fgnas.design import MLP, PAIRS, PIPELINE_BITS, VECTORS, Design, Layer
 from fgnas.hardware import wire
 from fgnas.hardware.array.arrangement import Arrangement
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.choosing import powers
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
@@ -49,6 +48,7 @@ from fgnas.hardware.array.programme import (
     programme_beats,
 )
 from fgnas.hardware.shape import GraphShape
+from fgnas.hardware.wire import Beats
 from fgnas.network import ATTENTION_VECTORS, LayerParameters, Network, SecondProduct
 from fgnas.networks.calibration import tied
 from fgnas.systems.fgnas.space import find_space

@@ -2,7 +2,7 @@
 
 The levels are PyTorch's quantised forward in float64, the integer reference, the generated C++ and the generated RTL.
 A case that fails is written to a file; `python tests/levels.py FILE` runs it again. Without a file it runs the parts
-of the long version one after the other, and continues where it stopped, as long as no source changes.
+of the long version one after the other, and continues where it stopped, as long as no source of a part changes.
 """
 
 from __future__ import annotations

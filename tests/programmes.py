@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from arrays import SCORED, random_array, random_data, random_source
 
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.encoding import encode_array
 from fgnas.hardware.array.engine import Engine, Mode
@@ -20,6 +19,7 @@ from fgnas.hardware.array.programme import (
     entry_beats,
     programme_beats,
 )
+from fgnas.hardware.wire import Beats
 
 OWN_WORDS = 128
 """Words of own rows of a drawn engine, all of which a programme fills first."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Beats = NDArray[np.uint8]
+"""[beats, bytes] of a region, little-endian within a beat."""
 BEAT_BYTES = 16
 """Bytes of one transfer on the memory bus, the least significant at the lowest address."""
 BEAT_BITS = 8 * BEAT_BYTES

@@ -149,8 +149,8 @@ def test_a_module_of_the_array_is_proven(module: str, tmp_path: Path) -> None:
     # A beat of the programme is fetched again and again.
     ("array_sequencer", "if (pop_o) beat_q <= beat_q + 1'b1;", "if (pop_o) beat_q <= '0;", "falls"),
     # A failed run ends without a status.
-    ("array_sequencer", "if (!begin_q) status_q[wrong_q ? StatusWrongProgrammeOrEngine : StatusBadDescriptor] <= 1'b1;", "",
-     "failure_said"),
+    ("array_sequencer", "if (!begin_q) status_q[wrong_q ? StatusWrongProgrammeOrEngine : StatusBadDescriptor] <= 1'b1;",
+     "", "failure_said"),
     # A programme begins whose check is wrong.
     ("array_sequencer", "&& !bad && !wrong_q;", "&& !bad;", "checked"),
     # The last slot row is followed by another one.

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Beats = NDArray[np.uint8]
+from fgnas.hardware.wire import Beats
 
 
 def packed(numbers: NDArray[np.integer[Any]], bits: int, beat_bytes: int) -> Beats:

@@ -21,7 +21,6 @@ from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.array import reference
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import total_cycles
 from fgnas.hardware.array.dealing import Deal, deal_for_logits
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
@@ -55,6 +54,7 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.numbers import ceil_div
+from fgnas.hardware.wire import Beats
 from fgnas.tasks.nodes import GraphData
 
 DESCRIPTORS = 5

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.array.bits import Beats, packed, signed, unpacked
+from fgnas.hardware.array.bits import packed, signed, unpacked
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.engine import LANES, RESULT_BITS, Engine, Mode
 from fgnas.hardware.array.lowering import ArrayAccelerator
@@ -18,6 +18,7 @@ from fgnas.hardware.array.packing import Schedule
 from fgnas.hardware.array.placing import Dealt
 from fgnas.hardware.array.programme import Descriptor, Target, check_of, descriptor_beats
 from fgnas.hardware.integer.graph import IntegerGraph
+from fgnas.hardware.wire import Beats
 
 
 class Leaving(NamedTuple):

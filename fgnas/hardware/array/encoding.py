@@ -12,7 +12,6 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes, FixedPoint
 from fgnas.hardware import wire
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoded import EncodedArray, image_beats, no_beats
 from fgnas.hardware.array.engine import LANES, Engine, Mode
@@ -58,6 +57,7 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.integer.graph import AnyGraph, IntegerGraph, integer_graph, unweighted
 from fgnas.hardware.numbers import ceil_div
+from fgnas.hardware.wire import Beats
 
 TARGETS = {"weight": Target.TABLE, "bias": Target.BIAS, "activation": Target.ACTIVATION, "vector": Target.OWN}
 """The memories that a network is loaded into, by the name of their image."""

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from fgnas.errors import UserError
 from fgnas.files import replace_file
 from fgnas.hardware import wire
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.lowering import LayerPlan
 from fgnas.hardware.array.placing import rows_ahead
@@ -52,6 +51,7 @@ from fgnas.hardware.integer.rules import (
     Ints,
     Rules,
 )
+from fgnas.hardware.wire import Beats
 
 FILE = "preparation.npz"
 """Name of the file in a project."""

@@ -22,8 +22,8 @@ from fgnas import array_sizes
 from fgnas.array_sizes import LARGEST_UNITS, MOST_BITS
 from fgnas.errors import UserError
 from fgnas.hardware import wire
-from fgnas.hardware.array.bits import Beats, packed, signed, unpacked
-from fgnas.hardware.wire import Field, Layout, Register
+from fgnas.hardware.array.bits import packed, signed, unpacked
+from fgnas.hardware.wire import Beats, Field, Layout, Register
 
 """[beats, bytes of a beat], little-endian within a beat."""
 PORT_WIDTHS = array_sizes.PORT_WIDTHS

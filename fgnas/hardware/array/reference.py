@@ -12,7 +12,6 @@ import numpy as np
 
 from fgnas.fixedpoint import Codes, divide_even, shift_right_even
 from fgnas.hardware import wire
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Ints
 from fgnas.hardware.array.encoded import Encoded, read_image
 from fgnas.hardware.array.engine import HEADS, LANES, Engine, Mode
@@ -29,6 +28,7 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.array.sharing import clashes
 from fgnas.hardware.integer.neighbourhood import root
+from fgnas.hardware.wire import Beats
 
 
 @dataclass

@@ -12,7 +12,6 @@ import numpy as np
 
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal, Ints
 from fgnas.hardware.array.encoded import EncodedArray
 from fgnas.hardware.array.entries import place_entries, repeats
@@ -23,6 +22,7 @@ from fgnas.hardware.array.programme import (
     slot_rows_per_beat,
 )
 from fgnas.hardware.pipeline.refill import Refill
+from fgnas.hardware.wire import Beats
 
 
 @dataclass(frozen=True, eq=False)

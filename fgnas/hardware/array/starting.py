@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from fgnas.hardware.array.bits import Beats, beats_of
+from fgnas.hardware.array.bits import beats_of
 from fgnas.hardware.array.dealing import Ints, dealt, rows_of
 from fgnas.hardware.array.packing import slots_of
 from fgnas.hardware.array.programme import NARROW_BITS, check_words
@@ -26,6 +26,7 @@ from fgnas.hardware.integer.rules import (
     entries_of,
     neighbours_of,
 )
+from fgnas.hardware.wire import Beats
 
 VARIED = ("count", "offset", "beats", "target_base", "limit", "result_beats")
 """The fields of a descriptor that depend on the graph."""

@@ -11,10 +11,8 @@ from fgnas.hardware import wire
 from fgnas.hardware.integer.graph import IntegerGraph, integer_graph
 from fgnas.hardware.pipeline.accelerator import Accelerator
 from fgnas.hardware.pipeline.packing import pack_rows
+from fgnas.hardware.wire import Beats
 from fgnas.tasks.nodes import GraphData
-
-Beats = NDArray[np.uint8]
-"""[beats, 16] bytes, little-endian within a beat."""
 
 
 def encode(accelerator: Accelerator, data: GraphData) -> IntegerGraph:

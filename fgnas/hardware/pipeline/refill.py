@@ -13,7 +13,8 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
 from fgnas.hardware.integer.graph import IntegerGraph
 from fgnas.hardware.pipeline.accelerator import Accelerator
-from fgnas.hardware.pipeline.encoding import Beats, edge_beats, feature_beats, feature_lanes
+from fgnas.hardware.pipeline.encoding import edge_beats, feature_beats, feature_lanes
+from fgnas.hardware.wire import Beats
 
 WORD = 64
 

@@ -22,6 +22,7 @@ from fgnas.fixedpoint import Codes
 from fgnas.hardware.numbers import ceil_div
 from fgnas.hardware.shape import GraphShape
 from fgnas.hardware.specification import Specification
+from fgnas.hardware.wire import Beats
 from fgnas.network import Network
 from fgnas.systems.magnas.calls import Call
 from fgnas.systems.magnas.integers import Product
@@ -29,7 +30,6 @@ from fgnas.tasks.nodes import GraphData
 
 Reals = NDArray[np.float32]
 Index = NDArray[np.int64]
-Beats = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)

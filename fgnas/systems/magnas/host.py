@@ -14,8 +14,9 @@ from fgnas.hardware.array.encoded import image_beats
 from fgnas.hardware.array.engine import LANES
 from fgnas.hardware.array.points.encoded import EncodedPoints
 from fgnas.hardware.numbers import ceil_div
+from fgnas.hardware.wire import Beats
 from fgnas.networks.vision.vig import Backbone
-from fgnas.systems.magnas.build import Beats, Index, Reals, Regions
+from fgnas.systems.magnas.build import Index, Reals, Regions
 from fgnas.systems.magnas.calls import Call
 from fgnas.systems.magnas.kernels import Kernel
 from fgnas.systems.magnas.parts import Part

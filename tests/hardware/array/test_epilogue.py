@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fgnas.errors import UserError
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.cycles import PARTIAL_CYCLES, RESIDUAL_CYCLES, stream_of
 from fgnas.hardware.array.engine import Engine, Mode, joined
 from fgnas.hardware.array.programme import Activation, Descriptor, Operation, Region, Target, entry_beats
 from fgnas.hardware.array.reference import Machine
 from fgnas.hardware.array.resources import engine_resources
+from fgnas.hardware.wire import Beats
 
 ENGINE = Engine(
     units=1, bits=8, modes=(Mode(1, 1, 1),), tiles=2, table_words=512, own_words=64, bias_words=2, activation_words=0,

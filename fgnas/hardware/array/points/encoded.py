@@ -10,7 +10,6 @@ import numpy as np
 from fgnas.errors import UserError
 from fgnas.fixedpoint import Codes
 from fgnas.hardware import wire
-from fgnas.hardware.array.bits import Beats
 from fgnas.hardware.array.dealing import Deal
 from fgnas.hardware.array.encoded import Encoded, Leaving, image_beats, no_beats
 from fgnas.hardware.array.engine import LANES, Engine, Mode, Neighbours, joined, most_of, table_banks
@@ -36,6 +35,7 @@ from fgnas.hardware.array.programme import (
 )
 from fgnas.hardware.integer.network import IntegerNetwork
 from fgnas.hardware.numbers import ceil_div
+from fgnas.hardware.wire import Beats
 
 
 @dataclass(frozen=True, eq=False)
