@@ -53,7 +53,7 @@ def graph():
 @pytest.mark.parametrize("cheapest, optimal, most", [("latency_cycles", 14, 1.08), ("lut", 15, 1.0), ("dsp", 15, 1.0)])
 def test_it_is_compared_with_every_combination_of_lanes(small, graph, cheapest, optimal, most):
     """60 architectures, of which 15 fit: how many get the cheapest lanes of their formats, and the greatest excess."""
-    specification = Specification(latency_ms=0.03, lut=3_200, dsp=20)
+    specification = Specification(latency_ms=0.03, lut=2_924, dsp=20)
     inner = PipelineTarget(small, graph, specification)
     solved = SolvedTarget(small, inner, specification.bounds(), cheapest)
     rows = np.unique(solved.space.draw(120, np.random.default_rng(0)), axis=0)[:60]
