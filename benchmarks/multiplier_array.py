@@ -57,6 +57,8 @@ LIMITS = (
     ({"dsp": 100, "lut": 10_000, "ff": 10_000}, (PORT_WIDTHS[-1], PORT_WIDTHS[0])),
 )
 """Limits of the paper's Table IV, and the ports of the arrays that are compared within them."""
+SMALL_MULTIPLIERS, ROOMY = (16, 32, 48, 64, 80, 96, 128, 192, 256), {"lut": 100_000, "ff": 100_000}
+"""Arrays whose LUTs times cycles are compared with a pipeline's, and the limits of both."""
 SPACE, PRICED = "g-cos", 100_000
 """The designs that are priced, and how many."""
 UNLIMITED = 10_000
@@ -188,19 +190,41 @@ def within(dataset: str, limits: dict[str, int], beat_bits: int) -> dict[str, An
 
     Formats have no scale, as in a search: relu then needs no table.
     """
-    data = load(dataset)
-    source = lowered(design(), data, np.random.default_rng(0), scaled=False)
-    prices = Pricer(data).price(every_pipeline(), limits["dsp"])
-    fits = np.all([prices.named()[name] <= limit for name, limit in limits.items()], axis=0)
-    pipeline = int(np.where(fits, prices.latency_cycles, np.inf).argmin())
-    room = Room(limits["dsp"], beat_bits, {name: limits[name] for name in ("lut", "ff")})
-    array = fastest(source, data, room)
-    found = {
-        "array": {"cycles": cycles.total_cycles(encode_array(array, data)), **engine_resources(array.engine)},
-        "pipeline": {"cycles": int(prices.latency_cycles[pipeline])}
-        | {name: int(prices.named()[name][pipeline]) for name in limits},
-    }
+    room = Room(limits["dsp"], beat_bits, {name: limits[name] for name in ROOMY})
+    found = {"array": sized(dataset, room), "pipeline": fitting(dataset, limits)[0]}
     return {"dataset": dataset, "limits": limits, "beat_bits": beat_bits, **found}
+
+
+def sized(dataset: str, room: Room) -> dict[str, Any]:
+    """The fastest array of the unscaled network within a room: multipliers, cycles and resources."""
+    data = load(dataset)
+    array = fastest(lowered(design(), data, np.random.default_rng(0), scaled=False), data, room)
+    return {
+        "multipliers": array.engine.multipliers, "beat_bits": array.engine.beat_bits,
+        "cycles": cycles.total_cycles(encode_array(array, data)), **engine_resources(array.engine),
+    }  # fmt: skip
+
+
+def fitting(dataset: str, limits: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fastest pipeline of the network that the model puts within limits, and that of least LUTs times cycles."""
+    prices = Pricer(load(dataset)).price(every_pipeline(), limits["dsp"])
+    named = prices.named()
+    fits = np.all([named[name] <= limit for name, limit in limits.items()], axis=0)
+    taken = np.where(fits, prices.latency_cycles, np.inf)
+    fastest_one, least = (
+        {"cycles": int(taken[place])} | {name: int(named[name][place]) for name in limits}
+        for place in (taken.argmin(), (taken * named["lut"]).argmin())
+    )
+    return fastest_one, least
+
+
+def least_products(dataset: str) -> dict[str, Any]:
+    """LUTs times cycles: the least of the fastest arrays of every size and port, and of the pipelines."""
+    rooms = [Room(multipliers, beat_bits, ROOMY)
+             for multipliers, beat_bits in itertools.product(SMALL_MULTIPLIERS, PORT_WIDTHS)]  # fmt: skip
+    array = min((sized(dataset, room) for room in rooms), key=lambda one: one["cycles"] * one["lut"])
+    pipeline = fitting(dataset, {**ROOMY, "dsp": UNLIMITED})[1]
+    return {"dataset": dataset, "array": array, "pipeline": pipeline}
 
 
 def priced(dataset: str) -> dict[str, Any]:
@@ -254,7 +278,8 @@ def page(record: dict[str, Any]) -> str:
     return render(
         "multiplier-array.md", modelled=record["modelled"], simulated=[record[key] for key in record["shown"]],
         randoms=[record[key] for key in record["random"]], seed=SEED, against=against, hidden=HIDDEN,
-        within=record.get("within", []), priced=record["priced"],
+        within=record.get("within", []), products=record.get("products", []), roomy=ROOMY,
+        sizes=SMALL_MULTIPLIERS, priced=record["priced"],
         bits=1 + FORMATS["ai"] + FORMATS["af"], lanes=LANES, largest=LANES * LARGEST_UNITS, widest=PORT_WIDTHS[-1],
     )  # fmt: skip
 
@@ -268,7 +293,8 @@ def main() -> None:
         modelled(*case) for case in itertools.product(DATASETS, MULTIPLIERS, PORT_WIDTHS)
     ], within=[
         within(dataset, limits, beat_bits) for limits, ports in LIMITS for beat_bits in ports for dataset in DATASETS
-    ], pipelines=[line for dataset in DATASETS for line in pipelines(dataset)],
+    ], products=[least_products(dataset) for dataset in DATASETS],
+       pipelines=[line for dataset in DATASETS for line in pipelines(dataset)],
        priced=[priced(dataset) for dataset in DATASETS])  # fmt: skip
     shown = []
     for dataset, multipliers in itertools.product(DATASETS, SIMULATED):
