@@ -187,6 +187,25 @@ def test_ten_thousand_faults_on_the_line(small: Simulated, seed: int) -> None:
     assert_survives(small, 1000, 10 + seed)
 
 
+def test_a_frame_without_room_leaves_those_that_wait(small: Simulated) -> None:
+    """While a long answer leaves, a frame waits in the other half of the buffer, and those behind it are dropped: what
+    waits is not changed by them, and is executed."""
+    size, beat = protocol.PAYLOAD_BYTES, 16
+    place = small.system.memory.bytes - size
+    requests = [Request(protocol.READ, place, length=size)]
+    requests += [Request(protocol.WRITE, place + beat * at, bytes([at + 1]) * beat) for at in range(3)]
+    with small.connect() as board:
+        platform = board.platform
+        platform.write(place, bytes(size))
+        for number, request in enumerate(requests, platform.link._number):
+            platform.link._send(request.frame(number))
+        while platform.link._receive(2.0):  # the simulation is slower than the line
+            pass
+    with small.connect() as board:
+        assert board.platform.register("dropped")
+        assert board.platform.read(place, size) == bytes([1]) * beat + bytes(size - beat)
+
+
 def test_a_reset_in_the_middle_of_a_run(small: Simulated) -> None:
     """The reset comes right behind the start, before the run would end."""
     reset = Request(protocol.RESET)

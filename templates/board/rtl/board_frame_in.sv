@@ -62,11 +62,12 @@ module board_frame_in #(
 
   (* ram_style = "block" *) logic [7:0] buffer[2*HalfBytes];
   logic [CountBits-1:0] place;
+  logic keeps;  // the byte is one of a payload that has room
   assign place = count_q - CountBits'(board_pkg::RequestBytes);
+  assign keeps = content && !dropping_q && count_q >= CountBits'(board_pkg::RequestBytes) &&
+                 count_q < CountBits'(MostBytes);
   always_ff @(posedge clk_i) begin
-    if (content && count_q >= CountBits'(board_pkg::RequestBytes) && count_q < CountBits'(MostBytes)) begin
-      buffer[{half_q, PlaceBits'(place)}] <= value;
-    end
+    if (keeps) buffer[{half_q, PlaceBits'(place)}] <= value;
     read_data_o <= buffer[read_address_i];
   end
 
