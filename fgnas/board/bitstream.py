@@ -17,7 +17,7 @@ from fgnas.errors import CheckFailed, UserError
 from fgnas.files import replace_file
 from fgnas.progress import step
 from fgnas.tools.synth import run_yosys
-from fgnas.tools.timing import TIMING_WEIGHT, find_nextpnr, read_report
+from fgnas.tools.timing import find_nextpnr, read_report, weighted
 
 BITSTREAM, REPORT = "design.bit", "report.json"
 PLL = "board_pll"
@@ -98,7 +98,7 @@ def route(netlist: Path, board: Board, system: System, seed: int) -> dict[str, A
     command = [
         str(find_nextpnr()), *board.nextpnr, "--json", netlist.name, "--lpf", "board.lpf", "--textcfg", "design.config",
         "--report", "nextpnr.json", "--timing-allow-fail", "--freq", f"{system.clock_hz / 1e6:g}", "--seed", str(seed),
-        "--placer-heap-timingweight", str(TIMING_WEIGHT),
+        *weighted(seed),
     ]  # fmt: skip
     try:
         run_logged(command, build, "nextpnr")

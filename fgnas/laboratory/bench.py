@@ -26,6 +26,8 @@ FIRST_FAMILY = "xc7"
 """The family that is fitted by itself; other families keep its coefficients where their points say little."""
 TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|(\w+|[^\w\s])", re.DOTALL)
 """A comment of SystemVerilog, or in the group a token."""
+SIMULATED = re.compile(r"^`ifndef SYNTHESIS\n.*?(?:^`else\n(.*?))?^`endif\n", re.DOTALL | re.MULTILINE)
+"""What only a simulation sees, and in the group what only synthesis sees in its place."""
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DECLARATION = re.compile(r"^  (?=localparam|typedef|function)", re.MULTILINE)
 """Where a declaration of a package begins."""
@@ -136,10 +138,10 @@ def measure_all(
 
 
 def code_digest(texts: Iterable[str]) -> str:
-    """Twelve hexadecimal digits of SystemVerilog; comments and white space do not count."""
+    """Twelve hexadecimal digits of SystemVerilog as synthesis sees it; comments and white space do not count."""
     digest = hashlib.sha256()
     for text in texts:
-        for token in TOKEN.finditer(text):
+        for token in TOKEN.finditer(SIMULATED.sub(r"\1", text)):
             if token[1]:
                 digest.update("".join(token[1].split()).encode() + b"\n")
     return digest.hexdigest()[:12]

@@ -58,6 +58,8 @@ module fgnas_fifo_rules #(
       memory_holds: assert (32'(held_q_i) <= Depth) else $error("a queue overwrites an entry");
       pointers: assert ($clog2(Depth)'(write_q_i - read_q_i) == $clog2(Depth)'(held_q_i))
       else $error("the pointers of a queue are not as far apart as it has entries");
+      apart: assert (!write_i || !any_q_i || !room_q_i || write_q_i != read_q_i)
+      else $error("a queue reads the word that it writes");
       entries: assert (entries_q == held_q_i + CountBits'(claimed_q_i))
       else $error("a queue counts its entries wrongly");
       claimed: assert (claimed_q_i == 2'(valid_i) + 2'(spare_valid_q_i) + 2'(fetched_q_i))

@@ -1,4 +1,5 @@
-// One write port, one synchronous read port, in block RAM. Reading takes a cycle.
+// One write port, one synchronous read port, in block RAM. Reading takes a cycle. A word that is read while it is written
+// is of no use, because parts differ in what they give: simulation gives the complement of what was there.
 
 `default_nettype none
 
@@ -18,7 +19,13 @@ module fgnas_block_ram #(
   always_ff @(posedge clk_i) begin
     if (write_i) mem[write_address_i] <= write_data_i;
   end
+`ifndef SYNTHESIS
+  logic meets;
+  assign meets = write_i && write_address_i == read_address_i;
+  always_ff @(posedge clk_i) read_data_o <= meets ? ~mem[read_address_i] : mem[read_address_i];
+`else
   always_ff @(posedge clk_i) read_data_o <= mem[read_address_i];
+`endif
 endmodule
 
 `default_nettype wire

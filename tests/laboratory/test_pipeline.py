@@ -32,6 +32,13 @@ def test_comments_and_white_space_do_not_change_a_digest() -> None:
     assert code_digest([plain]) == code_digest([written])
 
 
+def test_what_only_a_simulation_sees_does_not_change_a_digest() -> None:
+    plain = "module a; assign b = c; endmodule"
+    other = "module a;\n`ifndef SYNTHESIS\nassign b = ~c;\n`else\nassign b = c;\n`endif\nendmodule"
+    more = "module a; assign b = c;\n`ifndef SYNTHESIS\nassign d = c;\n`endif\nendmodule"
+    assert code_digest([plain]) == code_digest([other]) == code_digest([more])
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
