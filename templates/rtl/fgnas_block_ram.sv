@@ -1,5 +1,5 @@
-// One write port, one synchronous read port, in block RAM. Reading takes a cycle. A word that is read while it is written
-// is of no use, because parts differ in what they give: simulation gives the complement of what was there.
+// One write port, one synchronous read port, in block RAM. Reading takes a cycle. A word that is read while it is
+// written is of no use, because parts differ in what they give: simulation gives the complement of what was there.
 
 `default_nettype none
 
