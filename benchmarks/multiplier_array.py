@@ -191,7 +191,7 @@ def within(dataset: str, limits: dict[str, int], beat_bits: int) -> dict[str, An
     Formats have no scale, as in a search: relu then needs no table.
     """
     room = Room(limits["dsp"], beat_bits, {name: limits[name] for name in ROOMY})
-    found = {"array": sized(dataset, room), "pipeline": fitting(dataset, limits)[0]}
+    found = {"array": sized(dataset, room), "pipeline": fitting(dataset, limits)}
     return {"dataset": dataset, "limits": limits, "beat_bits": beat_bits, **found}
 
 
@@ -205,17 +205,15 @@ def sized(dataset: str, room: Room) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def fitting(dataset: str, limits: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fastest pipeline of the network that the model puts within limits, and that of least LUTs times cycles."""
+def fitting(dataset: str, limits: dict[str, int], times: str | None = None) -> dict[str, Any]:
+    """The pipeline of the network with the fewest cycles, or cycles times a resource, that the model puts within
+    limits."""
     prices = Pricer(load(dataset)).price(every_pipeline(), limits["dsp"])
     named = prices.named()
     fits = np.all([named[name] <= limit for name, limit in limits.items()], axis=0)
-    taken = np.where(fits, prices.latency_cycles, np.inf)
-    fastest_one, least = (
-        {"cycles": int(taken[place])} | {name: int(named[name][place]) for name in limits}
-        for place in (taken.argmin(), (taken * named["lut"]).argmin())
-    )
-    return fastest_one, least
+    weighed = prices.latency_cycles * (1 if times is None else named[times])
+    best = int(np.where(fits, weighed, np.inf).argmin())
+    return {"cycles": int(prices.latency_cycles[best])} | {name: int(named[name][best]) for name in limits}
 
 
 def least_products(dataset: str) -> dict[str, Any]:
@@ -223,8 +221,7 @@ def least_products(dataset: str) -> dict[str, Any]:
     rooms = [Room(multipliers, beat_bits, ROOMY)
              for multipliers, beat_bits in itertools.product(SMALL_MULTIPLIERS, PORT_WIDTHS)]  # fmt: skip
     array = min((sized(dataset, room) for room in rooms), key=lambda one: one["cycles"] * one["lut"])
-    pipeline = fitting(dataset, {**ROOMY, "dsp": UNLIMITED})[1]
-    return {"dataset": dataset, "array": array, "pipeline": pipeline}
+    return {"dataset": dataset, "array": array, "pipeline": fitting(dataset, {**ROOMY, "dsp": UNLIMITED}, "lut")}
 
 
 def priced(dataset: str) -> dict[str, Any]:
