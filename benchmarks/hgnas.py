@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from common import Record, interval, listed
+from hgnas_ranks import within_sets
 from memory import PACKAGE, digest
 from pages import read_record, render, write_page
 from predictors import FIRST, MIDDLE, QUICK, SECOND, device
@@ -51,7 +52,11 @@ from fgnas.tasks.points import EMBEDDED, load_graphs
 
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
-PARTS = ("canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "timed", "shapes", "folds")
+PARTS = (
+    "canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "own", "timed", "shapes", "folds",
+)  # fmt: skip
+WITHOUT_DEVICE = {"canonical", "own"}
+"""Parts for which no device is measured."""
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
     "tasks/points.py",
@@ -66,6 +71,7 @@ ACCURATE, FAST, ACCURATE_SHAPES = 3.5, 6.0, 3.0
 that is worth no accuracy to the first and the last."""
 METHODS = ("staged", "evolution", "random")
 RANKED, RANK_SEEDS = 100, 2
+RANK_WORKERS = 2
 SHAPES: dict[str, Any] = {
     "dataset": "shapes", "epochs": 24, "own_epochs": 8, "children": 600, "leaders": 5, "finalists": 1,
     "retrain_seeds": 2, "retrain_epochs": 24, "weight": 0.0,
@@ -227,6 +233,11 @@ def ranked(supernet: str) -> dict[str, Any]:
     return rank(own.store, process_pool(1), RANKED, RANK_SEEDS, first.store)
 
 
+def ranked_own() -> dict[str, Any]:
+    """Scores of the shared supernet and of sets' own ones, within sets of functions, see `within_sets`."""
+    return within_sets(supernet(Options()), process_pool(RANK_WORKERS))
+
+
 class TimedTarget(MeasuredTarget):
     """Prices whose times are measured when they are asked for: one block of every network, once."""
 
@@ -347,6 +358,8 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
             yield f"fold accurate {seed} {fold}", lambda seed=seed, fold=fold: folded_accurate(seed, fold)  # type: ignore[misc]
     for supernet in SUPERNETS if "rank" in parts else ():
         yield f"rank {supernet}", lambda supernet=supernet: ranked(supernet)  # type: ignore[misc]
+    if "own" in parts:
+        yield "own", ranked_own
 
 
 def gap(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
@@ -391,7 +404,8 @@ def page(record: dict[str, Any]) -> str:
         gap=gap,
         methods={name: found for name in METHODS if (found := starting(f"method {name} "))},
         beside=starting("beside "), shapes=shapes(record), folds=folds(record),
-        ranks={name: record[f"rank {name}"] for name in SUPERNETS if f"rank {name}" in record}, interval=interval,
+        ranks={name: record[f"rank {name}"] for name in SUPERNETS if f"rank {name}" in record},
+        own=record.get("own"), interval=interval,
     )  # fmt: skip
 
 
@@ -401,11 +415,13 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="default: %(default)s")
     options = parser.parse_args()
-    folder = device(FIRST)
-    fitted = json.dumps(folder.verdict().to_dict(), sort_keys=True)
+    parts = options.only.split(",")
     record = Record(NAME, digest(CODE))
-    record.note(device=folder.device().to_dict(), verdict=json.loads(fitted))
-    for key, make in jobs(options.only.split(","), options.seeds):
+    if not WITHOUT_DEVICE.issuperset(parts):
+        folder = device(FIRST)
+        fitted = json.dumps(folder.verdict().to_dict(), sort_keys=True)
+        record.note(device=folder.device().to_dict(), verdict=json.loads(fitted))
+    for key, make in jobs(parts, options.seeds):
         record.fill(key, make)
         write_page(f"{NAME}.md", page(record.results))
     write_page(f"{NAME}.md", page(read_record(NAME)))

@@ -43,3 +43,24 @@ def test_every_part_has_jobs(hgnas: ModuleType, monkeypatch: pytest.MonkeyPatch)
     for part in hgnas.PARTS:
         names = [name for name, _ in hgnas.jobs([part], 2)]
         assert names and len(set(names)) == len(names)
+
+
+def test_sets_of_functions(hgnas: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Networks of a set share its functions, and ask for weights of their own; none is in two sets."""
+    ranks = importlib.import_module("hgnas_ranks")
+    monkeypatch.setattr(ranks, "SETS", 2)
+    monkeypatch.setattr(ranks, "EACH", 5)
+    sets = ranks.drawn(hgnas.compose(hgnas.Options()), 7)
+    assert [len(one) for one in sets] == [5, 5]
+    assert all(len({one.supernet for one in mine}) == 1 for mine in sets)
+    assert sets[0][0].functions != sets[1][0].functions
+    assert len({one.training_key for mine in sets for one in mine}) == 10
+
+
+def test_tau_is_that_within_sets(hgnas: ModuleType) -> None:
+    """Two sets that are ranked well, of which the better one has the lower scores: tau is 1, and not less."""
+    ranks = importlib.import_module("hgnas_ranks")
+    first = [{"score": 0.1 * place, "alone": [0.5 + place, 0.6 + place]} for place in range(4)]
+    second = [{"score": 0.9 + one["score"], "alone": [0.1 * value for value in one["alone"]]} for one in first]
+    assert ranks.averaged([first, second])["tau"] == pytest.approx(1.0)
+    assert ranks.averaged([first, second[::-1]])["taus"] == pytest.approx([1.0, 1.0])
