@@ -234,7 +234,7 @@ def ranked(supernet: str) -> dict[str, Any]:
 
 
 def ranked_own() -> dict[str, Any]:
-    """Scores of the shared supernet and of sets' own ones, within sets of functions, see `within_sets`."""
+    """Scores of the shared supernet, of sets' own ones and of short trainings, see `within_sets`."""
     return within_sets(supernet(Options()), process_pool(RANK_WORKERS))
 
 

@@ -1,7 +1,8 @@
 """HGNAS: how scores rank the networks of one set of functions, which the second stage of a search does.
 
-Each network is scored with the shared supernet, and with one of its set's functions that continues from it; then it is
-trained alone. Sets are uniform among those that have enough networks; a search judges the best set alone.
+Each network is scored with the shared supernet, with one of its set's functions that continues from it, and by a short
+training; then it is trained alone. Sets are uniform among those that have enough networks; a search judges the best set
+alone.
 """
 
 from __future__ import annotations
@@ -28,22 +29,23 @@ SEEDS = 2
 
 
 def within_sets(folder: Path, factory: Callable[[], Executor]) -> dict[str, dict[str, Any]]:
-    """Correlations of both kinds of scores, means over sets of functions: {"shared": ..., "own": ...}.
+    """Correlations of each kind of scores, means over sets of functions: {"shared": ..., "own": ..., "training": ...}.
 
     `folder` has the shared supernet of the default search's seed, and keeps what was measured.
     """
-    options = Options()
-    parts = compose(options)
-    sets = drawn(parts, options.seed)
+    parts, briefly = compose(Options()), compose(Options(scoring="training"))
+    sets = drawn(parts, Options().seed)
     networks = [[replace(one, functions=()) for one in mine] for mine in sets]
-    shared, own = RunStore(folder), RunStore(folder / "own")
-    own.folder.mkdir(exist_ok=True)
+    shared, own, short = RunStore(folder), RunStore(folder / "own"), RunStore(folder / "training")
+    for store in (own, short):
+        store.folder.mkdir(exist_ok=True)
     with Workers(factory) as workers:
         workers.warm_up_for(parts.trainer)
         parts.trainer.prepare(shared, workers)
         found = {
             "shared": [measured(shared, parts.trainer, workers, mine, SEEDS, None) for mine in networks],
             "own": [measured(own, parts.trainer, workers, mine, SEEDS, shared) for mine in sets],
+            "training": [measured(short, briefly.trainer, workers, mine, SEEDS, shared) for mine in networks],
         }
     return {name: averaged(results) for name, results in found.items()}
 

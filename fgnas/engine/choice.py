@@ -1,7 +1,7 @@
 """Choices among a finished run's leaders: the best, the cheapest that is as good within the error, and their front.
 
-Pure functions of the entries of leaders.json, whose retrained scores are means over fresh seeds. The test split has no
-part in any choice.
+Pure functions of the entries of leaders.json, whose retrained scores are means over fresh seeds, or over data that was
+held out in turn. The test split has no part in any choice.
 """
 
 from __future__ import annotations
@@ -21,16 +21,22 @@ def merit(score: float, costs: Mapping[str, float], weights: Mapping[str, float]
     return score - sum(weight * costs[name] for name, weight in weights.items())
 
 
+def spread_of(entry: Entry) -> dict[str, Any]:
+    """The scores that rank an entry: its mean, deviation and values over seeds, or over what was held out in turn."""
+    found: dict[str, Any] = entry["folds"] if "folds" in entry else entry["retrained_val"]
+    return found
+
+
 def standard_error(entry: Entry) -> float:
-    """The standard error of an entry's mean over its seeds; 0 for a single seed."""
-    seeds = len(entry["retrained_val"]["values"])
-    return float(entry["retrained_val"]["std"] / np.sqrt(seeds))
+    """The standard error of an entry's mean; 0 for a single score."""
+    found = spread_of(entry)
+    return float(found["std"] / np.sqrt(len(found["values"])))
 
 
 def as_good(entries: Sequence[Entry]) -> list[Entry]:
     """The entries whose mean is within one standard error of that of the first, which is the best."""
-    least = entries[0]["retrained_val"]["mean"] - standard_error(entries[0])
-    return [entry for entry in entries if entry["retrained_val"]["mean"] >= least]
+    least = spread_of(entries[0])["mean"] - standard_error(entries[0])
+    return [entry for entry in entries if spread_of(entry)["mean"] >= least]
 
 
 def cheapest(entries: Sequence[Entry], cost: str) -> Entry:
@@ -39,8 +45,8 @@ def cheapest(entries: Sequence[Entry], cost: str) -> Entry:
 
 
 def front(entries: Sequence[Entry], costs: Sequence[str]) -> list[Entry]:
-    """The entries that no other beats in retrained mean and in all the costs at once, best first."""
-    objectives = [[entry["retrained_val"]["mean"], *(-entry["costs"][cost] for cost in costs)] for entry in entries]
+    """The entries that no other beats in the mean that ranks them and in all the costs at once, best first."""
+    objectives = [[spread_of(entry)["mean"], *(-entry["costs"][cost] for cost in costs)] for entry in entries]
     return [entry for entry, kept in zip(entries, pareto.front(objectives), strict=True) if kept]
 
 

@@ -258,6 +258,8 @@ class Composition:
         remark: a remark for the user about the survey's feasible rows, or "".
         survey_draws: uniform draws that a survey prices; None leaves the number to the survey.
         results: further files of a finished search, made from its trials: {name: content as plain JSON values}.
+        judge: first scores of leaders on data that is held out in turn, by candidate, whose means rank the better half
+            of the leaders, finalists at least. None: their scores on the validation split rank all.
     """
 
     space: Space
@@ -275,6 +277,7 @@ class Composition:
     remark: Callable[[Rows], str] = lambda rows: ""
     survey_draws: int | None = None
     results: Callable[[Sequence[Trial]], Mapping[str, Any]] = lambda trials: {}
+    judge: Callable[[Sequence[Any], Workers], list[list[float]]] | None = None
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """[n] whether rows keep every limit."""

@@ -33,6 +33,7 @@ class Finalist:
         trial: the trial that the search found it in.
         score: the name of the score that it is judged by.
         outcomes: its models, by seed.
+        folds: its scores on data that was held out in turn, see `Composition.judge`; none where nobody judged it.
         refined: refined models, by index of the seed.
     """
 
@@ -41,6 +42,7 @@ class Finalist:
     trial: Trial
     score: str
     outcomes: list[Outcome] = field(default_factory=list)
+    folds: list[float] = field(default_factory=list)
     refined: dict[int, Outcome] = field(default_factory=dict)
 
     @property
@@ -65,6 +67,7 @@ class Finalist:
             "design": self.candidate.to_dict(),
             "design_hash": self.candidate.hash,
             "retrained_val": spread(self.values),
+            **({"folds": spread(self.folds)} if self.folds else {}),
             "costs": dict(self.costs),
         }
 
@@ -74,9 +77,10 @@ class Leaders:
 
     A search over one seed favours lucky candidates, so the leaders compete again on fresh seeds. They are ranked by the
     mean of the first score less weighted costs, and each keeps the model of its best seed. With `finalists` only so
-    many, the best by the first seed, train with the others, and rank before those that do not. The kept models are
-    refined. The winner's models of all seeds are refined, so that the reported spread is that of the delivered
-    candidate.
+    many, the best by the first seed, train with the others, and rank before those that do not. Where the composition
+    has a judge, it scores the better half by the first seed, finalists at least, and its mean replaces that of their
+    own scores. The kept models are refined. The winner's models of all seeds are refined, so that the reported spread
+    is that of the delivered candidate.
     """
 
     def __init__(
@@ -91,15 +95,25 @@ class Leaders:
         ]
         self.cheapest: Finalist | None = None
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of work: a seed each, one that judges, one that refines."""
+        return self.seeds + (self.parts.judge is not None) + 1
+
     def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
-        """Train every leader once, and those that are left with every further seed."""
-        racing = self.finalists
+        """Train every leader once, judge the better half, and train those that are left with every further seed."""
+        racing, judge = self.finalists, self.parts.judge
         for repetition in range(1, self.seeds + 1):
             found = self.parts.trainer.retrain([one.candidate for one in racing], repetition, workers)
             for finalist, outcome in zip(racing, found, strict=True):
                 finalist.outcomes.append(outcome)
+            report(repetition + (judge is not None and repetition > 1), self.rounds)
+            if judge is not None and repetition == 1:
+                better = self.ranking()[: max((len(racing) + 1) // 2, self.last or len(racing))]
+                for finalist, folds in zip(better, judge([one.candidate for one in better], workers), strict=True):
+                    finalist.folds = folds
+                report(repetition + 1, self.rounds)
             racing = self.ranking()[: self.last]
-            report(repetition, self.seeds + 1)  # refining is one round more
 
     def choose_cheapest(self, workers: Workers) -> None:
         """Choose the cheapest that is as good as the best: a leader, or its models on smaller hardware."""
@@ -144,14 +158,17 @@ class Leaders:
         jobs = [(one.candidate, place + 1, one.outcomes[place]) for one, place in kept]
         for (one, place), outcome in zip(kept, self.parts.trainer.refine(jobs, workers), strict=True):
             one.refined[place] = outcome
-        report(self.seeds + 1, self.seeds + 1)
+        report(self.rounds, self.rounds)
 
     def ranking(self) -> list[Finalist]:
-        """The leaders, those with most seeds and then the best mean merit first; equal ones in the order of trials."""
-        return sorted(self.finalists, key=lambda one: (-len(one.outcomes), -self._merit(one), one.trial.trial))
+        """The leaders, those with most seeds, the judged, then the best mean merit first; equal ones in the order of
+        their trials."""
+        return sorted(
+            self.finalists, key=lambda one: (-len(one.outcomes), not one.folds, -self._merit(one), one.trial.trial)
+        )
 
     def _merit(self, one: Finalist) -> float:
-        return choice.merit(float(np.mean(one.values)), one.costs, self.parts.weights)
+        return choice.merit(float(np.mean(one.folds or one.values)), one.costs, self.parts.weights)
 
     def entries(self, store: RunStore) -> list[dict[str, Any]]:
         """Store the models of the leaders; returns what leaders.json says of each, best first."""

@@ -199,7 +199,7 @@ def _deliver(parts: Composition, plan: Plan, loop: SearchLoop, store: RunStore, 
     candidates = [parts.space.candidate(np.array(trial.row, np.int16)) for trial in chosen]
     finalists = Leaders(parts, chosen, candidates, plan.retrain_seeds, plan.finalists)
     progress.say("the best designs are trained again with fresh seeds")
-    with progress.counted("retrain", plan.retrain_seeds + 1, "rounds") as bar:
+    with progress.counted("retrain", finalists.rounds, "rounds") as bar:
         shown = Rounds(bar)
         workers.watch = shown.watch
         finalists.retrain(workers, shown.round)

@@ -182,6 +182,13 @@ class RunPage:
         return f"trained again with {seeds} fresh seeds" if seeds > 1 else "trained again with a fresh seed"
 
     @property
+    def ranked_by(self) -> str:
+        """The score that ranks leaders."""
+        if "folds" in self.leaders[0]:
+            return f"the mean over {len(self.leaders[0]['folds']['values'])} parts that were held out in turn"
+        return "their mean" if self.several else "that score"
+
+    @property
     def buildable(self) -> bool:
         """Whether the delivered design has hardware."""
         return self.run.best is not None and self.built(self.run.best)

@@ -1,7 +1,7 @@
 """HGNAS's search in two stages: functions first, judged by random operations, then operations (HGNAS, algorithm 1).
 
-A space for it has decisions of the kinds "function" and "operation", and one of the kind "stage" that no draw makes:
-with its option a row asks to be scored by weights of its own functions, which the second stage does.
+A space for it has decisions of the kinds "function" and "operation". It may have one of the kind "stage", which no draw
+makes: with its option a row asks to be scored by weights of its own functions, which the second stage does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fgnas.engine.contracts import Infeasible, Objectives, Problem
 from fgnas.errors import UserError
 from fgnas.space import Rows
 
-KINDS = ("function", "operation", "stage")
+NEEDED, STAGE = ("function", "operation"), "stage"
 TRIED, SETS_TRIED = 200, 100
 """Random rows of a set of functions from which it is known whether the set has enough within the limits; and sets that
 are tried before the one with the most is taken."""
@@ -56,10 +56,12 @@ class Staged:
     def __init__(self, problem: Problem, settings: StagedSettings) -> None:
         space = problem.space
         kinds = [decision.kind for decision in space.decisions]
-        if missing := [kind for kind in KINDS if kind not in kinds]:
+        if missing := [kind for kind in NEEDED if kind not in kinds]:
             raise UserError(f"space {space.name} has no decisions of the kind {missing[0]}: choose another --method")
         self.space, self.problem, self.settings = space, problem, settings
-        self.functions, self.operations, self.stage = (np.array([one == kind for one in kinds]) for kind in KINDS)
+        self.functions, self.operations, self.stage = (
+            np.array([one == kind for one in kinds]) for kind in (*NEEDED, STAGE)
+        )
         self.rng = np.random.default_rng(problem.seed)
         self.sets: Rows = np.empty((0, len(kinds)), np.int16)
         self.set_scores = np.empty(0)

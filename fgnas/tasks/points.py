@@ -11,7 +11,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,14 @@ class GraphSet:
     def deviation(self) -> float:
         """The RMSE of a network that says the mean of the numbers that train, on these."""
         return float(np.sqrt((self.spread[1] ** 2).mean()))
+
+    def held_out(self, place: int, folds: int, seed: int) -> GraphSet:
+        """The same graphs, where one of so many random parts of those for training and validation validates, and the
+        others train."""
+        used = np.random.default_rng(seed).permutation(np.flatnonzero(self.train | self.val))
+        val = np.zeros_like(self.val)
+        val[np.array_split(used, folds)[place]] = True
+        return replace(self, train=(self.train | self.val) & ~val, val=val)
 
     def clouds(self, split: str) -> tuple[NDArray[np.float32], Ints]:
         """[graphs, N, F] features and [graphs] labels of "train", "val" or "test", of clouds of equal N."""

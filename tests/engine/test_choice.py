@@ -28,6 +28,15 @@ def test_the_error_is_the_bests_own_and_the_bound_itself_is_allowed():
     assert cheapest(ENTRIES, "lut")["rank"] == 1
 
 
+def test_what_was_held_out_in_turn_ranks_in_place_of_seeds():
+    judged = [one | {"folds": {"mean": mean, "std": 0.02, "values": [mean] * 4}}
+              for one, mean in zip(ENTRIES[:3], (0.9, 0.88, 0.9), strict=True)]  # fmt: skip
+    assert standard_error(judged[0]) == 0.01
+    assert cheapest(judged, "cycles")["rank"] == 3
+    assert [one["rank"] for one in front(judged, ["cycles"])] == [3]
+    assert [one["rank"] for one in front(judged, ["lut"])] == [1]
+
+
 def test_of_equally_cheap_ones_the_better_is_taken():
     assert cheapest([*ENTRIES[:2], entry(3, 0.796, 0, cycles=60, lut=1)], "cycles")["rank"] == 2
 

@@ -292,6 +292,32 @@ def test_finalists_alone_train_with_every_seed_and_merit_chooses(make_loop, work
     assert loop.store.cheapest()["rank"] == 1
 
 
+def test_a_judge_ranks_the_better_half_and_finalists(make_loop, workers):
+    """The third is the worst by the first seed, and is not judged; the second is the best on what is held out."""
+    loop = make_loop("whole")
+    trials = leaders(loop.run(), 3, "val")
+    designs = [Design.from_dict(trial.design) for trial in trials]
+    names = [trial.design_hash for trial in trials]
+    race = Race(loop.parts.trainer, dict(zip(names, ([0.9, 0.9], [0.8, 0.1], [0.7, 0.9]), strict=True)))
+    folds, judged, rounds = {names[0]: [0.5, 0.6], names[1]: [0.9, 0.4]}, [], []
+
+    def judge(candidates, by):
+        assert by is workers
+        judged.append([candidate.hash for candidate in candidates])
+        return [folds[candidate.hash] for candidate in candidates]
+
+    chosen = Leaders(replace(loop.parts, trainer=race, judge=judge), trials, designs, 2, finalists=1)
+    chosen.retrain(workers, lambda done, total: rounds.append((done, total)))
+    assert judged == [names[:2]] and race.asked == [names, [names[1]]]
+    chosen.choose_cheapest(workers)
+    chosen.refine(workers, lambda done, total: rounds.append((done, total)))
+    assert rounds == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    best, entries = chosen.deliver(loop.store), loop.store.leaders()
+    assert [one["design_hash"] for one in entries] == [names[1], names[0], names[2]]
+    assert best["folds"]["mean"] == pytest.approx(0.65) and "folds" not in entries[2]
+    assert best["retrained_val"]["values"] == [0.8, 0.1]
+
+
 def scored_by_hand(leaders, values):
     """Give leaders these scores, by seed."""
     for finalist, own in zip(leaders.finalists, values, strict=True):

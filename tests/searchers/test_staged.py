@@ -94,6 +94,17 @@ def test_the_second_stage_has_the_best_functions_and_asks_for_own_weights() -> N
     assert found.scores.min() > value(found.ask(500))[:, 0].mean()
 
 
+def test_a_space_without_a_decision_of_the_stage() -> None:
+    """Both stages, in rows of two functions and six operations."""
+    space = Listed("shared", 6, (*SPACE.choices[:2], SPACE.choices[3]))
+    found = Staged(SimpleNamespace(**vars(problem()) | {"space": space}), SETTINGS)
+    while found.first_stage:
+        rows = found.ask(found.batch)
+        found.tell(rows, 1.0 * rows[:, :1])
+    rows = found.ask(6)
+    assert rows.shape == (6, 8) and (rows[:, :2] == found.sets[found.set_scores.argmax(), :2]).all()
+
+
 def test_fitness_weighs_further_objectives() -> None:
     found = judged()
     rows = found.ask(6)

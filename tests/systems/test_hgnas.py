@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,14 @@ from point_clouds import write_clouds
 
 import fgnas
 from fgnas.cli import main
+from fgnas.errors import UserError
 from fgnas.networks.norm import Norm
 from fgnas.networks.points.canonical import canonical
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import Dense, PointModel, started, step
 from fgnas.networks.points.operations import TAILS, Aggregate, Combine, Connect, PointNetwork, Sample, widths
 from fgnas.networks.points.supernet import Aligned, Sliced, accuracy, parts_behind
-from fgnas.networks.points.training import graphs_of
+from fgnas.networks.points.training import graphs_of, recipe_of, train
 from fgnas.networks.points.work import Cloud, multiplications
 from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
 from fgnas.systems.hgnas.target import ProductTarget
@@ -180,9 +182,9 @@ def test_a_whole_search(clouds: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "have no other" not in page
 
 
-def share_right(model: PointModel, data: GraphSet) -> float:
-    """Accuracy on the test split."""
-    x, batch, labels = graphs_of(data, np.flatnonzero(data.test))
+def share_right(model: PointModel, data: GraphSet, split: str = "test") -> float:
+    """Accuracy on a split."""
+    x, batch, labels = graphs_of(data, np.flatnonzero(getattr(data, split)))
     with torch.no_grad():
         return float((model(x, batch).argmax(dim=1) == labels).float().mean())
 
@@ -199,6 +201,31 @@ def test_other_searchers_take_the_same_space(clouds: Path, tmp_path: Path, monke
     run = fgnas.search(system="hgnas", dataset=str(clouds), method="random", epochs=1, children=12, leaders=1,
                        retrain_seeds=1, retrain_epochs=1, workers=1)  # fmt: skip
     assert len(run.trials()) == 12 and not list((tmp_path / "runs").glob("*/supernet-[0-9a-f]*.pt"))
+
+
+def test_short_trainings_score_and_folds_judge(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score is the accuracy of a training of so many epochs, folds are trainings without a part; both by hand."""
+    monkeypatch.chdir(tmp_path)
+    run = fgnas.search(system="hgnas", dataset=str(clouds), scoring="training", score_epochs=2, folds=4, children=24,
+                       leaders=3, finalists=1, retrain_seeds=1, retrain_epochs=3, workers=1, seed=7)  # fmt: skip
+    trials, data = run.trials(), load_graphs(clouds)
+    assert not list(run.folder.glob("supernet-*.pt")) and not any(one.score_key[13:] != "shared" for one in trials)
+    assert sum(one.trained for one in trials) == len({one.score_key for one in trials})
+    recipe = replace(recipe_of(data), epochs=2)
+    model = train(PointNetwork.from_dict(trials[3].design), data, recipe, 7)
+    assert trials[3].scores["val"] == share_right(model, data, "val")
+    judged = [one["folds"]["values"] for one in run.store.leaders() if "folds" in one]
+    assert [len(one) for one in judged] == [4, 4]
+    part = data.held_out(2, 4, 7)
+    model = train(PointNetwork.from_dict(run.best["design"]), part, replace(recipe, epochs=3), 10)
+    assert run.best["folds"]["values"][2] == share_right(model, part, "val")
+    assert "ranked by the mean over 4 parts that were held out in turn" in (run.folder / "report.html").read_text()
+
+
+def test_more_folds_than_clouds(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="--folds 41 are more than the 40 graphs for training and validation: give fe"):
+        fgnas.search(system="hgnas", dataset=str(clouds), folds=41)
 
 
 FILES = ("trials.jsonl", "leaders.json", "best.json", "supernet-shared.pt")

@@ -154,6 +154,19 @@ def test_a_file_of_clouds(tmp_path: Path) -> None:
     assert load_graphs(str(tmp_path / "clouds.npz")).fingerprint == data.fingerprint
 
 
+def test_parts_that_are_held_out_in_turn(tmp_path: Path) -> None:
+    """Every cloud that trains or validates is in one part; the test split stays, and a seed fixes the parts."""
+    np.savez(tmp_path / "clouds.npz", **cloud_file())
+    data = load_graphs(tmp_path / "clouds.npz")
+    used = data.train | data.val
+    parts = [data.held_out(place, 3, 5) for place in range(3)]
+    assert np.array_equal(np.sum([one.val for one in parts], axis=0), used.astype(int))
+    assert all(np.array_equal(one.train | one.val, used) and not (one.train & one.val).any() for one in parts)
+    assert all(np.array_equal(one.test, data.test) for one in parts)
+    assert np.array_equal(data.held_out(1, 3, 5).val, parts[1].val)
+    assert any((data.held_out(1, 3, seed).val != parts[1].val).any() for seed in range(6, 16))
+
+
 def test_a_file_of_graphs(tmp_path: Path) -> None:
     """Points are sorted by graph; edges still join the same ones."""
     np.savez(tmp_path / "graphs.npz", **graph_file())

@@ -21,6 +21,7 @@ from fgnas.options import refuse
 from fgnas.systems.hgnas.arrays import ArraySize, ArrayTarget
 from fgnas.systems.hgnas.edges import lowering
 from fgnas.systems.hgnas.options import Options
+from fgnas.systems.hgnas.scoring import Scorer, SupernetScorer, TrainingScorer
 from fgnas.systems.hgnas.space import FUNCTIONS, OVER_EDGES, PointSpace, point_space
 from fgnas.systems.hgnas.target import MEGABYTE, WIDEST, MeasuredTarget, ProductTarget
 from fgnas.systems.hgnas.trainer import PointTrainer
@@ -43,14 +44,20 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
     data = data or load_graphs(options.dataset)
     tail = tail_of(options.tail, data)
     limited = options.target == ARRAY and data.edge_index is not None
-    space = point_space(cloud_of(data), tail, OVER_EDGES if limited else FUNCTIONS)
+    briefly = options.scoring == "training"
+    space = point_space(cloud_of(data), tail, OVER_EDGES if limited else FUNCTIONS, supernets=not briefly)
     asked = _asked(options, space, data)
-    target = asked.target
+    target, folds = asked.target, _folds(options, data)
     recipe = SupernetRecipe(options.epochs, replace(recipe_of(data), epochs=options.retrain_epochs), options.supernet)
+    scorer: Scorer = (
+        TrainingScorer(data, options.seed, replace(recipe.alone, epochs=options.score_epochs)) if briefly
+        else SupernetScorer(data, options.seed, space, recipe, options.own_epochs)
+    )  # fmt: skip
+    trainer = PointTrainer(data, options.seed, scorer, recipe.alone, folds, asked.bits)
     return Composition(
         space=space,
         target=target,
-        trainer=PointTrainer(data, options.seed, space, recipe, options.own_epochs, asked.bits),
+        trainer=trainer,
         limits=(WIDEST, *asked.limits),
         objectives=("val", "share"),
         fronts=target.fronts,
@@ -65,7 +72,17 @@ def composed(options: Options, data: GraphSet | None = None) -> Composition:
             **({"deviation": data.deviation} if data.kind == "values" else {}),
         },
         survey_draws=asked.draws,
+        judge=trainer.judge if folds else None,
     )  # fmt: skip
+
+
+def _folds(options: Options, data: GraphSet) -> int:
+    """The parts that judge leaders; 0: none. Raises UserError where there are fewer graphs."""
+    graphs = int((data.train | data.val).sum())
+    if options.folds is not None and options.folds > graphs:
+        raise UserError(f"--folds {options.folds} are more than the {graphs} graphs for training and validation: "
+                        "give fewer")  # fmt: skip
+    return options.folds or 0
 
 
 @dataclass(frozen=True, eq=False)

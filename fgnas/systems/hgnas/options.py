@@ -9,6 +9,7 @@ from fgnas.hardware.measured.predictors import PREDICTORS
 from fgnas.networks.points.operations import TAILS
 from fgnas.options import (
     ABOVE_ZERO,
+    AT_LEAST_TWO,
     FLAG,
     NATURAL,
     NOT_NEGATIVE,
@@ -75,12 +76,21 @@ class Options(SearchOptions):
     port_bits: int | None = None
     port_mhz: float | None = None
     """Width and clock of the device's memory port; --fpga sets them."""
+    scoring: str = option(
+        "supernet", "how candidates are scored: with weights of a supernet, or each by a short training", TEXT, "NAME",
+        ("supernet", "training"),
+    )  # fmt: skip
+    score_epochs: int = option(12, "epochs of such a training", POSITIVE, "N")
     supernet: str = option(
         "sliced", "how networks share weights: sliced or aligned (the paper's)", TEXT, "NAME", ("sliced", "aligned")
     )
     epochs: int = option(60, "epochs of the shared supernet's training", POSITIVE, "N")
     own_epochs: int = option(20, "further epochs of a supernet of one set of functions", POSITIVE, "N")
     retrain_epochs: int = option(60, "epochs of a network that trains alone", POSITIVE, "N")
+    folds: int | None = option(
+        None, "parts of training and validation data, each held out once from trainings that rank the better half of "
+        "the leaders; default: the validation split ranks them", AT_LEAST_TWO, "N",
+    )  # fmt: skip
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,8 @@ class PointCandidate:
 class PointSpace(Space):
     """The space of networks for clouds with a tail.
 
-    No draw decides "supernet": a searcher that sets it to 0 asks for a score with weights of the row's own functions.
+    No draw decides "supernet", where the space has it: a searcher that sets it to 0 asks for a score with weights of
+    the row's own functions.
     """
 
     cloud: Cloud
@@ -96,7 +97,7 @@ class PointSpace(Space):
         values = self._values(row)
         operations = canonical(listed(values), self.cloud.width, self.cloud.edges)
         functions = tuple(values[f"{half}_{name}"] for half in HALVES for name in FUNCTIONS)
-        own = values[SUPERNET] == OWN
+        own = values.get(SUPERNET) == OWN
         return PointCandidate(PointNetwork(operations, self.tail), functions if own else ())
 
     def operations(self, row: NDArray[np.int16]) -> tuple[Operation, ...]:
@@ -138,12 +139,15 @@ def listed(values: dict[str, Any]) -> tuple[Operation, ...]:
     return tuple(found)
 
 
-def point_space(cloud: Cloud, tail: Tail, offered: Mapping[str, tuple[Any, ...]] = FUNCTIONS) -> PointSpace:
-    """The space for clouds of a kind, of these functions."""
+def point_space(
+    cloud: Cloud, tail: Tail, offered: Mapping[str, tuple[Any, ...]] = FUNCTIONS, supernets: bool = True
+) -> PointSpace:
+    """The space for clouds of a kind, of these functions; where supernets score, rows may ask for own weights."""
     functions = tuple(
         Choice(f"{half}_{name}", options, "function", where="design", label=f"{half} {name}")
         for half in HALVES for name, options in offered.items()
     )  # fmt: skip
     # A condition that no function meets: the decision has no effect in any draw.
     own = Choice(SUPERNET, (OWN,), "stage", where="design", only_if=(functions[0].name, OWN))
-    return PointSpace("hgnas", POSITIONS, (*functions, own, Choice("operation", OPERATIONS, "operation")), cloud, tail)
+    whole = (*functions, *((own,) if supernets else ()))
+    return PointSpace("hgnas", POSITIONS, (*whole, Choice("operation", OPERATIONS, "operation")), cloud, tail)
