@@ -16,12 +16,13 @@ import fgnas
 from fgnas.cli import main
 from fgnas.errors import UserError
 from fgnas.networks.norm import Norm
+from fgnas.networks.points import training
 from fgnas.networks.points.canonical import canonical
 from fgnas.networks.points.graphs import Batch
 from fgnas.networks.points.model import Dense, PointModel, started, step
 from fgnas.networks.points.operations import TAILS, Aggregate, Combine, Connect, PointNetwork, Sample, widths
 from fgnas.networks.points.supernet import Aligned, Sliced, accuracy, parts_behind
-from fgnas.networks.points.training import graphs_of, recipe_of, train
+from fgnas.networks.points.training import graphs_of
 from fgnas.networks.points.work import Cloud, multiplications
 from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
 from fgnas.systems.hgnas.target import ProductTarget
@@ -182,9 +183,9 @@ def test_a_whole_search(clouds: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "have no other" not in page
 
 
-def share_right(model: PointModel, data: GraphSet, split: str = "test") -> float:
-    """Accuracy on a split."""
-    x, batch, labels = graphs_of(data, np.flatnonzero(getattr(data, split)))
+def share_right(model: PointModel, data: GraphSet) -> float:
+    """Accuracy on the test split."""
+    x, batch, labels = graphs_of(data, np.flatnonzero(data.test))
     with torch.no_grad():
         return float((model(x, batch).argmax(dim=1) == labels).float().mean())
 
@@ -211,14 +212,15 @@ def test_short_trainings_score_and_folds_judge(clouds: Path, tmp_path: Path, mon
     trials, data = run.trials(), load_graphs(clouds)
     assert not list(run.folder.glob("supernet-*.pt")) and not any(one.score_key[13:] != "shared" for one in trials)
     assert sum(one.trained for one in trials) == len({one.score_key for one in trials})
-    recipe = replace(recipe_of(data), epochs=2)
-    model = train(PointNetwork.from_dict(trials[3].design), data, recipe, 7)
-    assert trials[3].scores["val"] == share_right(model, data, "val")
+    recipe = replace(training.recipe_of(data), epochs=2)
+    model = training.train(PointNetwork.from_dict(trials[3].design), data, recipe, 7)
+    assert trials[3].scores["val"] == training.accuracy(model, data, "val")
     judged = [one["folds"]["values"] for one in run.store.leaders() if "folds" in one]
     assert [len(one) for one in judged] == [4, 4]
     part = data.held_out(2, 4, 7)
-    model = train(PointNetwork.from_dict(run.best["design"]), part, replace(recipe, epochs=3), 10)
-    assert run.best["folds"]["values"][2] == share_right(model, part, "val")
+    model = training.train(PointNetwork.from_dict(run.best["design"]), part, replace(recipe, epochs=3), 10)
+    assert run.best["folds"]["values"][2] == training.accuracy(model, part, "val")
+    assert main(["report", "latest"]) == 0
     assert "ranked by the mean over 4 parts that were held out in turn" in (run.folder / "report.html").read_text()
 
 
