@@ -53,10 +53,11 @@ from fgnas.tasks.points import EMBEDDED, load_graphs
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
 PARTS = (
-    "canonical", "baselines", "found", "accurate", "fast", "searchers", "rank", "own", "timed", "shapes", "folds",
+    "canonical", "baselines", "found", "accurate", "judged", "fast", "searchers", "rank", "own", "timed", "shapes",
+    "folds",
 )  # fmt: skip
-WITHOUT_DEVICE = {"canonical", "own"}
-"""Parts for which no device is measured."""
+OTHER_DEVICE = {"canonical", "own", "judged"}
+"""Parts for which the first device is not measured."""
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
     "tasks/points.py",
@@ -80,7 +81,9 @@ SHAPES: dict[str, Any] = {
 SHAPES_SEEDS = 2
 SUPERNETS = ("sliced", "aligned")
 SHARED = "supernet-shared.pt"
-SEARCHES = ("found", "accurate", "fast")
+SEARCHES = ("found", "accurate", "judged", "fast")
+JUDGED: dict[str, Any] = {"leaders": 24, "folds": 5}
+"""How the part "judged" chooses among leaders, where "accurate" has the default's ten and the validation split."""
 FOLDS, FOLDS_SEED = 5, 261_128
 """Parts into which the clouds of training and validation are drawn."""
 ALIKE = ("seed", "dataset", "tail", "supernet", "epochs", "own_epochs", "retrain_epochs")
@@ -198,6 +201,7 @@ def searched(name: str, target: str = FIRST, **options: Any) -> dict[str, Any]:
     network = PointNetwork.from_dict(best["design"])
     return {
         "val": best["retrained_val"]["values"], "test": best["retrained"]["float"]["test"]["values"],
+        "folds": best.get("folds", {}).get("values"),
         "predicted": best["costs"]["share"], "measured": timed(network, target), "memory": best["costs"]["memory"],
         "products": best["costs"]["products"], "cpu_s": seconds,
         "operations": listed(best),
@@ -310,9 +314,9 @@ def folded(network: PointNetwork, fold: int) -> dict[str, float]:
     return {"val": training.accuracy(model, split, "val"), "clouds": len(used)}
 
 
-def accurately(seed: int) -> dict[str, Any]:
-    """The options of a search for accuracy alone."""
-    return {"seed": seed, "latency_ms": within(ACCURATE), "weight": 0.0}
+def accurately(seed: int, name: str = FIRST) -> dict[str, Any]:
+    """The options of a search for accuracy alone on a device."""
+    return {"seed": seed, "latency_ms": within(ACCURATE, name), "weight": 0.0}
 
 
 def folded_accurate(seed: int, fold: int) -> dict[str, float]:
@@ -331,13 +335,16 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
         for seed, name in itertools.product(range(seeds), TRAINED):
             yield f"baseline {name} {seed}", lambda name=name, seed=seed: trained(name, seed)  # type: ignore[misc]
     for seed in range(seeds):
-        if {"found", "accurate", "fast", "searchers", "timed"} & set(parts):
+        if {"found", "accurate", "judged", "fast", "searchers", "timed"} & set(parts):
             yield f"supernet {seed}", lambda seed=seed: prepared("sliced", seed)  # type: ignore[misc]
         if "found" in parts:
             yield f"found {seed}", lambda seed=seed: searched(f"found-{seed}", seed=seed)  # type: ignore[misc]
         if "accurate" in parts:
             yield f"accurate {seed}", lambda seed=seed: searched(  # type: ignore[misc]
                 f"accurate-{seed}", **accurately(seed))
+        if "judged" in parts:
+            yield f"judged {seed}", lambda seed=seed: searched(  # type: ignore[misc]
+                f"judged-{seed}", QUICK, **accurately(seed, QUICK), **JUDGED)
         if "fast" in parts:
             yield f"fast {seed}", lambda seed=seed: searched(  # type: ignore[misc]
                 f"fast-{seed}", seed=seed, latency_ms=within(FAST))
@@ -417,7 +424,7 @@ def main() -> None:
     options = parser.parse_args()
     parts = options.only.split(",")
     record = Record(NAME, digest(CODE))
-    if not WITHOUT_DEVICE.issuperset(parts):
+    if not OTHER_DEVICE.issuperset(parts):
         folder = device(FIRST)
         fitted = json.dumps(folder.verdict().to_dict(), sort_keys=True)
         record.note(device=folder.device().to_dict(), verdict=json.loads(fitted))
