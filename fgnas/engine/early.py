@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fgnas import progress
@@ -18,12 +20,13 @@ GROWTH = 4
 class Early:
     """Keeps the best design so far as the only leader of an unfinished run.
 
-    It is trained again and refined with one seed, as leaders are, after the first batch and whenever the search is
-    `GROWTH` times as long as the last time. It changes no other result. The test split is not read.
+    It is trained again and refined with one seed, as leaders are, but nobody judges it: after the first batch, and
+    whenever the search is `GROWTH` times as long as the last time. It changes no other result. The test split is not
+    read.
     """
 
     def __init__(self, parts: Composition, store: RunStore, workers: Workers) -> None:
-        self.parts, self.store, self.workers = parts, store, workers
+        self.parts, self.store, self.workers = replace(parts, judge=None), store, workers
         self.due, self.design = 0, (store.early() or {}).get("design_hash", "")
 
     def update(self, children: int, leaders: list[Trial]) -> None:

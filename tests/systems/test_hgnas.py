@@ -26,6 +26,7 @@ from fgnas.networks.points.training import graphs_of
 from fgnas.networks.points.work import Cloud, multiplications
 from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
 from fgnas.systems.hgnas.target import ProductTarget
+from fgnas.systems.hgnas.trainer import PointTrainer
 from fgnas.tasks.points import GraphSet, load_graphs
 
 CLOUD = Cloud(points=10, width=3, neighbours=4, classes=2)
@@ -207,11 +208,14 @@ def test_other_searchers_take_the_same_space(clouds: Path, tmp_path: Path, monke
 def test_short_trainings_score_and_folds_judge(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A score is the accuracy of a training of so many epochs, folds are trainings without a part; both by hand."""
     monkeypatch.chdir(tmp_path)
+    counted, judge = list[object](), PointTrainer.judge
+    monkeypatch.setattr(PointTrainer, "judge", lambda self, *given: counted.append(given) or judge(self, *given))
     run = fgnas.search(system="hgnas", dataset=str(clouds), scoring="training", score_epochs=2, folds=4, children=24,
                        leaders=3, finalists=1, retrain_seeds=1, retrain_epochs=3, workers=1, seed=7)  # fmt: skip
     trials, data = run.trials(), load_graphs(clouds)
     assert not list(run.folder.glob("supernet-*.pt")) and not any(one.score_key[13:] != "shared" for one in trials)
     assert sum(one.trained for one in trials) == len({one.score_key for one in trials})
+    assert len(counted) == 1, "leaders alone are judged, once"
     recipe = replace(training.recipe_of(data), epochs=2)
     model = training.train(PointNetwork.from_dict(trials[3].design), data, recipe, 7)
     assert trials[3].scores["val"] == training.accuracy(model, data, "val")
