@@ -22,7 +22,8 @@ from fgnas.engine.store import RunStore
 from fgnas.systems.hgnas import Options, compose
 from fgnas.systems.hgnas.space import PointCandidate
 
-SETS, EACH = 5, 20
+SETS, EACH = 3, 20
+DRAW_SEED = (0, 5, 20)
 DRAWN = 400
 """Rows of a set, among which its networks are looked for."""
 SEEDS = 2
@@ -34,7 +35,7 @@ def within_sets(folder: Path, factory: Callable[[], Executor]) -> dict[str, dict
     `folder` has the shared supernet of the default search's seed, and keeps what was measured.
     """
     parts, briefly = compose(Options()), compose(Options(scoring="training"))
-    sets = drawn(parts, Options().seed)
+    sets = drawn(parts, DRAW_SEED)
     networks = [[replace(one, functions=()) for one in mine] for mine in sets]
     shared, own, short = RunStore(folder), RunStore(folder / "own"), RunStore(folder / "training")
     for store in (own, short):
@@ -50,9 +51,9 @@ def within_sets(folder: Path, factory: Callable[[], Executor]) -> dict[str, dict
     return {name: averaged(results) for name, results in found.items()}
 
 
-def drawn(parts: Composition, seed: int) -> list[list[PointCandidate]]:
+def drawn(parts: Composition, seed: Sequence[int]) -> list[list[PointCandidate]]:
     """SETS sets of functions, each with EACH uniform networks that share no training, scored with their own weights."""
-    space, rng = parts.space, np.random.default_rng([seed, SETS, EACH])
+    space, rng = parts.space, np.random.default_rng(seed)
     kinds = np.array([one.kind for one in space.decisions])
     found, taken = list[list[PointCandidate]](), set[str]()
     while len(found) < SETS:

@@ -50,7 +50,7 @@ def test_sets_of_functions(hgnas: ModuleType, monkeypatch: pytest.MonkeyPatch) -
     ranks = importlib.import_module("hgnas_ranks")
     monkeypatch.setattr(ranks, "SETS", 2)
     monkeypatch.setattr(ranks, "EACH", 5)
-    sets = ranks.drawn(hgnas.compose(hgnas.Options()), 7)
+    sets = ranks.drawn(hgnas.compose(hgnas.Options()), (7,))
     assert [len(one) for one in sets] == [5, 5]
     assert all(len({one.supernet for one in mine}) == 1 for mine in sets)
     assert sets[0][0].functions != sets[1][0].functions
