@@ -306,12 +306,9 @@ def folded(network: PointNetwork, fold: int) -> dict[str, float]:
     """The accuracy on a fold of the clouds of training and validation of a network that the other folds train."""
     torch.set_num_threads(1)
     data = load_graphs(EMBEDDED)
-    used = np.random.default_rng(FOLDS_SEED).permutation(np.flatnonzero(data.train | data.val))
-    held = np.zeros(len(data.labels), bool)
-    held[np.array_split(used, FOLDS)[fold]] = True
-    split = replace(data, train=(data.train | data.val) & ~held, val=held)
+    split = data.held_out(fold, FOLDS, FOLDS_SEED)
     model = training.train(network, split, training.recipe_of(data), fold)
-    return {"val": training.accuracy(model, split, "val"), "clouds": len(used)}
+    return {"val": training.accuracy(model, split, "val"), "clouds": int((data.train | data.val).sum())}
 
 
 def accurately(seed: int, name: str = FIRST) -> dict[str, Any]:

@@ -102,17 +102,17 @@ class Leaders:
 
     def retrain(self, workers: Workers, report: Rounds = lambda done, total: None) -> None:
         """Train every leader once, judge the better half, and train those that are left with every further seed."""
-        racing, judge = self.finalists, self.parts.judge
+        racing, judge, done = self.finalists, self.parts.judge, 0
         for repetition in range(1, self.seeds + 1):
             found = self.parts.trainer.retrain([one.candidate for one in racing], repetition, workers)
             for finalist, outcome in zip(racing, found, strict=True):
                 finalist.outcomes.append(outcome)
-            report(repetition + (judge is not None and repetition > 1), self.rounds)
+            report(done := done + 1, self.rounds)
             if judge is not None and repetition == 1:
                 better = self.ranking()[: max((len(racing) + 1) // 2, self.last or len(racing))]
                 for finalist, folds in zip(better, judge([one.candidate for one in better], workers), strict=True):
                     finalist.folds = folds
-                report(repetition + 1, self.rounds)
+                report(done := done + 1, self.rounds)
             racing = self.ranking()[: self.last]
 
     def choose_cheapest(self, workers: Workers) -> None:

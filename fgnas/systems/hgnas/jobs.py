@@ -29,6 +29,11 @@ class Source:
     dataset: str
     fingerprint: str
 
+    @classmethod
+    def of(cls, data: GraphSet) -> Source:
+        """The name of graphs that are loaded."""
+        return cls(data.name, data.fingerprint)
+
 
 @dataclass(frozen=True)
 class Scoring:

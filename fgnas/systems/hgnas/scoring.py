@@ -90,8 +90,8 @@ class SupernetScorer:
         return [found[place] for place in range(len(candidates))]
 
     def _scoring(self, name: str, candidates: Sequence[PointCandidate]) -> Scoring:
-        networks, source = tuple(one.network for one in candidates), Source(self.data.name, self.data.fingerprint)
-        weights, space = str(self._file(name)), self.space
+        networks = tuple(one.network for one in candidates)
+        weights, space, source = str(self._file(name)), self.space, Source.of(self.data)
         return Scoring(source, weights, self.digests[name], self.recipe.kind, space.cloud, space.tail, networks)
 
 
@@ -101,7 +101,7 @@ class TrainingScorer:
     trains = True
 
     def __init__(self, data: GraphSet, seed: int, recipe: Recipe) -> None:
-        self.source, self.seed, self.recipe = Source(data.name, data.fingerprint), seed, recipe
+        self.source, self.seed, self.recipe = Source.of(data), seed, recipe
 
     def prepare(self, store: RunStore, workers: Workers) -> None:
         """Nothing."""

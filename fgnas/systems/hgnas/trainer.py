@@ -37,6 +37,7 @@ class PointTrainer:
     ) -> None:
         self.data, self.seed, self.scorer, self.alone, self.folds, self.bits = data, seed, scorer, alone, folds, bits
         self.scores = (Quantity("val", f"Validation {QUALITIES[data.kind]}", "share", lower_is_better=False),)
+        self.source = Source.of(data)
         self._known: dict[str, float] = {}
         self._seen: set[str] = set()
 
@@ -56,10 +57,6 @@ class PointTrainer:
             self._seen.add(one.score_key)
         return found
 
-    @property
-    def _source(self) -> Source:
-        return Source(self.data.name, self.data.fingerprint)
-
     def resume(self, trials: Sequence[Trial], store: RunStore) -> None:
         """Continue after these trials."""
         self._known |= {trial.score_key: trial.scores["val"] for trial in trials}
@@ -71,14 +68,14 @@ class PointTrainer:
     def retrain(self, candidates: Sequence[PointCandidate], repetition: int, workers: Workers) -> list[Outcome]:
         """Train every network alone, with the repetition's seed."""
         seed = self.seed + repetition
-        jobs = [Alone(self._source, one.network, self.alone, seed) for one in candidates]
+        jobs = [Alone(self.source, one.network, self.alone, seed) for one in candidates]
         return [Outcome({"val": value}, seed, weights) for value, weights in workers.run(jobs, run_alone)]
 
     def judge(self, candidates: Sequence[PointCandidate], workers: Workers) -> list[list[float]]:
         """The quality of each network on every fold, whose graphs its training does not see. The seed draws them."""
         folds = [Fold(place, self.folds, self.seed) for place in range(self.folds)]
         jobs = [
-            Alone(self._source, one.network, self.alone, self.seed + 1 + fold.place, fold)
+            Alone(self.source, one.network, self.alone, self.seed + 1 + fold.place, fold)
             for one in candidates for fold in folds
         ]  # fmt: skip
         values = workers.run(jobs, run_judged)
