@@ -53,10 +53,10 @@ from fgnas.tasks.points import EMBEDDED, load_graphs
 NAME = "hgnas"
 RUNS = PACKAGE.parent / "build" / "hgnas"
 PARTS = (
-    "canonical", "baselines", "found", "accurate", "judged", "fast", "searchers", "rank", "own", "timed", "shapes",
-    "folds",
+    "canonical", "baselines", "found", "accurate", "judged", "trained", "fast", "searchers", "rank", "own", "timed",
+    "shapes", "folds",
 )  # fmt: skip
-OTHER_DEVICE = {"canonical", "own", "judged"}
+OTHER_DEVICE = {"canonical", "own", "judged", "trained", "shapes"}
 """Parts for which the first device is not measured."""
 CODE = (
     "networks/points", "networks/norm.py", "systems/hgnas", "searchers/staged.py", "hardware/measured",
@@ -73,17 +73,23 @@ that is worth no accuracy to the first and the last."""
 METHODS = ("staged", "evolution", "random")
 RANKED, RANK_SEEDS = 100, 2
 RANK_WORKERS = 2
-SHAPES: dict[str, Any] = {
-    "dataset": "shapes", "epochs": 24, "own_epochs": 8, "children": 600, "leaders": 5, "finalists": 1,
-    "retrain_seeds": 2, "retrain_epochs": 24, "weight": 0.0,
+SHAPES: dict[str, dict[str, Any]] = {
+    "supernet": {"epochs": 24, "own_epochs": 8, "children": 600, "leaders": 5, "finalists": 1},
+    "trained": {
+        "scoring": "training", "method": "evolution", "score_epochs": 8, "children": 120, "leaders": 10, "folds": 3,
+        "finalists": 2,
+    },
 }  # fmt: skip
-"""Budget of a search for `shapes`, 256 points: clouds are four times as large, and there are 1.6 times as many."""
+"""Budgets of searches for `shapes`, 256 points: clouds are four times as large, and there are 1.6 times as many."""
+OF_SHAPES: dict[str, Any] = {"dataset": "shapes", "retrain_seeds": 2, "retrain_epochs": 24, "weight": 0.0}
 SHAPES_SEEDS = 2
 SUPERNETS = ("sliced", "aligned")
 SHARED = "supernet-shared.pt"
-SEARCHES = ("found", "accurate", "judged", "fast")
+SEARCHES = ("found", "accurate", "judged", "trained", "fast")
 JUDGED: dict[str, Any] = {"leaders": 24, "folds": 5}
 """How the part "judged" chooses among leaders, where "accurate" has the default's ten and the validation split."""
+BRIEFLY: dict[str, Any] = JUDGED | {"scoring": "training", "method": "evolution", "children": 240}
+"""How the part "trained" scores candidates as well: each by a training of its own."""
 FOLDS, FOLDS_SEED = 5, 261_128
 """Parts into which the clouds of training and validation are drawn."""
 ALIKE = ("seed", "dataset", "tail", "supernet", "epochs", "own_epochs", "retrain_epochs")
@@ -156,6 +162,8 @@ def begin(name: str, options: Options, parts: Composition | None = None) -> RunS
     """A new run, which has the supernets of its seed that are trained already: searches of one seed have equal ones."""
     parts = parts or compose(options)
     store = RunStore.create(RUNS, name, configuration("hgnas", asdict(options), parts))
+    if options.scoring == "training":
+        return store
     for done in (path.parent for path in RUNS.glob("*/best.json")):
         theirs = RunStore(done).config()["options"]
         if all(theirs[one] == getattr(options, one) for one in ALIKE):
@@ -342,6 +350,9 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
         if "judged" in parts:
             yield f"judged {seed}", lambda seed=seed: searched(  # type: ignore[misc]
                 f"judged-{seed}", QUICK, **accurately(seed, QUICK), **JUDGED)
+        if "trained" in parts:
+            yield f"trained {seed}", lambda seed=seed: searched(  # type: ignore[misc]
+                f"trained-{seed}", QUICK, **accurately(seed, QUICK), **BRIEFLY)
         if "fast" in parts:
             yield f"fast {seed}", lambda seed=seed: searched(  # type: ignore[misc]
                 f"fast-{seed}", seed=seed, latency_ms=within(FAST))
@@ -352,10 +363,12 @@ def jobs(parts: list[str], seeds: int) -> Iterator[tuple[str, Callable[[], dict[
     if "shapes" in parts:
         yield "shapes timed", lambda: timed(baseline("dgcnn-fused", TAILS["middle"]), MIDDLE)
         for seed in range(min(seeds, SHAPES_SEEDS)):
-            yield f"shapes found {seed}", lambda seed=seed: searched(  # type: ignore[misc]
-                f"shapes-accurate-{seed}", MIDDLE, seed=seed, latency_ms=within(ACCURATE_SHAPES, MIDDLE), **SHAPES)
             yield f"shapes dgcnn {seed}", lambda seed=seed: trained(  # type: ignore[misc]
-                "dgcnn", seed, "shapes", "middle", SHAPES["retrain_epochs"])
+                "dgcnn", seed, "shapes", "middle", OF_SHAPES["retrain_epochs"])
+        for seed, kind in itertools.product(range(min(seeds, SHAPES_SEEDS)), SHAPES):
+            yield f"shapes {kind} {seed}", lambda seed=seed, kind=kind: searched(  # type: ignore[misc]
+                f"shapes-{kind}-{seed}", MIDDLE, seed=seed, latency_ms=within(ACCURATE_SHAPES, MIDDLE), **OF_SHAPES,
+                **SHAPES[kind])
     for fold in range(FOLDS) if "folds" in parts else ():
         yield f"fold dgcnn {fold}", lambda fold=fold: folded(baseline("dgcnn", TAILS["small"]), fold)  # type: ignore[misc]
         for seed in range(seeds):
@@ -373,12 +386,15 @@ def gap(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
 
 
 def shapes(record: dict[str, Any]) -> dict[str, Any] | None:
-    """The page's values for `shapes`: time and trainings of the reference, the searches, and the gap in accuracy."""
-    found, dgcnn = ([value for key, value in record.items() if key.startswith(f"shapes {name} ")]
-                    for name in ("found", "dgcnn"))  # fmt: skip
-    if not (found and dgcnn):
+    """The page's values for `shapes`: time and trainings of the reference; searches by what scores, with their gaps."""
+    of = {name: [value for key, value in record.items() if key.startswith(f"shapes {name} ")]
+          for name in ("dgcnn", *SHAPES)}  # fmt: skip
+    dgcnn = of.pop("dgcnn")
+    searches = {kind: found for kind, found in of.items() if found}
+    if not (searches and dgcnn):
         return None
-    return {"reference": record["shapes timed"], "found": found, "dgcnn": dgcnn, "gap": gap(found, dgcnn)}
+    gaps = {kind: gap(found, dgcnn) for kind, found in searches.items()}
+    return {"reference": record["shapes timed"], "searches": searches, "dgcnn": dgcnn, "gaps": gaps}
 
 
 def folds(record: dict[str, Any]) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from fgnas.networks.points.operations import TAILS, Aggregate, Combine, Connect,
 from fgnas.networks.points.supernet import Aligned, Sliced, accuracy, parts_behind
 from fgnas.networks.points.training import graphs_of
 from fgnas.networks.points.work import Cloud, multiplications
+from fgnas.systems.hgnas import Options, compose
 from fgnas.systems.hgnas.space import POSITIONS, PointSpace, point_space
 from fgnas.systems.hgnas.target import ProductTarget
 from fgnas.systems.hgnas.trainer import PointTrainer
@@ -226,6 +227,11 @@ def test_short_trainings_score_and_folds_judge(clouds: Path, tmp_path: Path, mon
     assert run.best["folds"]["values"][2] == training.accuracy(model, part, "val")
     assert main(["report", "latest"]) == 0
     assert "ranked by the mean over 4 parts that were held out in turn" in (run.folder / "report.html").read_text()
+
+
+def test_without_a_weight_the_searcher_is_told_accuracy_alone(clouds: Path) -> None:
+    told = [compose(Options(dataset=str(clouds), weight=weight)).objectives for weight in (0.0, 0.05)]
+    assert told == [("val",), ("val", "share")]
 
 
 def test_more_folds_than_clouds(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
