@@ -80,29 +80,45 @@ class Registers:
         return 0b110 if offset == 0 else 0
 
 
-class Recorder(Registers):
-    """It remembers how many descriptors each start has."""
+class Recorder:
+    """A board whose kernel finishes immediately; it remembers how many descriptors each start has.
 
-    def __init__(self, offset: int) -> None:
-        self.offset, self.descriptors, self.status = offset, list[int](), 0
+    Attributes:
+        words: what the registers hold.
+        descriptors: those of each start.
+        live: addresses of the buffers that are not freed.
+    """
+
+    def __init__(self, driver: Any) -> None:
+        self.arguments = driver.ARGUMENTS
+        self.words, self.descriptors, self.live = dict[int, int](), list[int](), list[int]()
+        self.status, self.place = 0, 0
 
     def write(self, offset: int, value: int) -> None:
-        if offset == self.offset:
-            self.descriptors.append(value)
+        assert type(value) is int  # as PYNQ's registers require
+        self.words[offset] = value
+        if offset == 0:
+            self.descriptors.append(self.words[self.arguments["descriptors"][0]])
 
     def read(self, offset: int) -> int:
-        return 0b110 if offset == 0 else self.status
+        return {0: 0b110, self.arguments["status"][0]: self.status}.get(offset, self.words.get(offset, 0))
+
+    def Overlay(self, bitstream: str) -> Any:  # noqa: N802 (PYNQ's name)
+        return types.SimpleNamespace(fgnas_top_0=self)
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> "Buffer":
+        buffer = np.zeros(shape, dtype).view(Buffer)
+        self.place += 4096
+        self.live.append(self.place)
+        buffer.device_address, buffer.live = self.place, self.live
+        return buffer
 
 
 def test_what_is_loaded_already_is_left_out(project: Path) -> None:
     """In a run behind one that ended well, with the same loads and the same parameters."""
     driver = loaded(project)
-    registers = Recorder(driver.ARGUMENTS["descriptors"][0])
-    board: Any = types.SimpleNamespace(
-        Overlay=lambda bitstream: types.SimpleNamespace(fgnas_top_0=registers),
-        allocate=lambda shape, dtype: np.zeros(shape, dtype).view(Buffer),
-    )
-    kernel, given = driver.Kernel("x.bit", platform=board), driver.regions(project / "vectors")
+    registers = Recorder(driver)
+    kernel, given = driver.Kernel("x.bit", platform=registers), driver.regions(project / "vectors")
     turned = given | {"parameters": given["parameters"][::-1].copy()}
     for one in (given, given, given, turned, turned, given):
         kernel.run(**one)
@@ -118,13 +134,54 @@ def test_what_is_loaded_already_is_left_out(project: Path) -> None:
     assert registers.descriptors == [whole, rest, rest, whole, rest, whole, rest, whole, whole, whole]
 
 
+def test_what_is_loaded_is_brought_again_behind_others(project: Path, tmp_path: Path) -> None:
+    """Behind a run of another object and after the bitstream was loaded again, the array holds something else."""
+    driver = loaded(project)
+    board, given = Recorder(driver), driver.regions(project / "vectors")
+    np.savez(tmp_path / "given.npz", **given)
+    first, second = (driver.Kernel("x.bit", platform=board) for _ in range(2))
+    with np.load(tmp_path / "given.npz") as kept:
+        for kernel in (first, first, second, first, first, second, second):
+            kernel.run(**kept)
+        board.words.clear()
+        second.run(**kept)
+        second.run(**kept)
+    whole, rest = given["descriptors"], given["descriptors"] - given["loads"]
+    assert board.descriptors == [whole, rest, whole, whole, rest, whole, rest, whole, rest]
+    first.close()
+    second.close()
+    assert not board.live
+
+
+def test_a_buffer_that_cannot_be_filled_is_freed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = loaded(project)
+    board, flush = Recorder(driver), Buffer.flush
+    kernel, given = driver.Kernel("x.bit", platform=board), driver.regions(project / "vectors")
+    for fails in range(5):
+        left = iter([True] * fails)
+        monkeypatch.setattr(Buffer, "flush", lambda self, left=left: None if next(left, False) else 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            kernel.run(**given)
+        assert len(board.live) == len(kernel._kept)
+    monkeypatch.setattr(Buffer, "flush", flush)
+    kernel.run(**given)
+    kernel.close()
+    assert not board.live and len(board.descriptors) == 1
+
+
 class Buffer(np.ndarray):
     device_address = 4096
+    live: list[int]
 
     def flush(self) -> None:
         pass
 
-    invalidate = freebuffer = flush
+    def invalidate(self) -> None:
+        pass
+
+    def freebuffer(self) -> None:
+        if hasattr(self, "live"):
+            self.live.remove(self.device_address)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +197,11 @@ WRONG = {
     "descriptors": ({"descriptors": lambda n: 10_000}, ValueError, "descriptors is 10000, the array takes 0 to"),
     "another engine": ({"engine": lambda n: n ^ 1}, ValueError, "encoded for the array [0-9a-f]{8}, this is"),
     "half a check": ({"check": lambda n: 1.5}, TypeError, "integer"),
+    "features cut": ({"features": lambda r: r[:-1]}, ValueError, "features has .* beats, the programme reads"),
+    "parameters cut": ({"parameters": lambda r: r[:-1]}, ValueError, "parameters has .* beats, the programme reads"),
+    "edges cut": ({"edges": lambda r: r[:-1]}, ValueError, "edges has .* beats, the programme reads"),
     "loads beyond": ({"loads": lambda n: 99}, ValueError, "loads is 99, the programme has"),
+    "half a load": ({"loads": lambda n: 1.5}, TypeError, "integer"),
     "half a descriptor": ({"descriptors": lambda n: 1.5}, TypeError, "integer"),
     "order of floats": ({"order": lambda o: o / 2}, TypeError, "order is not an array of whole numbers"),
     "order beyond": ({"order": lambda o: o + 1_000}, ValueError, "order names rows"),

@@ -90,6 +90,8 @@ def test_the_driver_encodes_clouds_as_the_vectors_have_them(project: Path) -> No
             driver.checked(wrong, given["points"], given["width"])
     with pytest.raises(TypeError, match="no NumPy array"):
         driver.checked([[0.0]], given["points"], given["width"])
+    with pytest.raises(ValueError, match="parameters has .* beats, the programme reads"):
+        driver.Kernel.run(None, **given | {"parameters": given["parameters"][:-1]})
 
 
 def test_python_gives_the_answers_of_the_hardware(network: Path, project: Path) -> None:
