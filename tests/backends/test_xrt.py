@@ -183,6 +183,7 @@ def test_a_refusal_is_told_by_name(project: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_run_is_told_in_a_line(project: Path, tmp_path: Path) -> None:
     for given in ((), ("--seconds",), ("kernel.xclbin", "--seconds", "-1"), ("kernel.xclbin", "--seconds", "1e9"),
+                  ("kernel.xclbin", "--seconds", "0"),
                   ("kernel.xclbin", "--device", "x"), ("kernel.xclbin", "--folder", "vectors")):  # fmt: skip
         code, said = run(project, *given)
         assert code == 2 and said.startswith("usage: xrt_host KERNEL.xclbin") and said.count("\n") == 1
@@ -199,6 +200,31 @@ def test_what_cannot_run_is_told_in_a_line(project: Path, tmp_path: Path) -> Non
         (tmp_path / "other" / "vectors.json").write_text(json.dumps(sizes | {"engine": sizes["engine"] ^ 1}))
         code, said = run(project, "kernel.xclbin", str(tmp_path / "other"))
         assert code == 2 and "encoded for another array" in said
+
+
+def test_a_folder_that_was_cut_is_refused(project: Path, tmp_path: Path) -> None:
+    for name in sizes_of(project / "vectors").keys() - {"order"}:
+        folder = tmp_path / name
+        shutil.copytree(project / "vectors", folder)
+        path = folder / f"{name}.bin"
+        content = path.read_bytes()
+        for cut in (content[:-2], content[: len(content) // 2], b"", content + bytes(64)):
+            if cut == content:
+                continue
+            path.write_bytes(cut)
+            code, said = run(project, "kernel.xclbin", "vectors", str(folder))
+            assert code == 2 and f"{name}.bin has {len(cut)} bytes, vectors.json says {len(content)}" in said, said
+            assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("project", ["pipeline"], indirect=True)
+def test_vectors_of_another_kernel_are_refused(project: Path, tmp_path: Path) -> None:
+    for name in ("logit_beats", "parameter_beats"):
+        shutil.copytree(project / "vectors", tmp_path / name)
+        sizes = json.loads((tmp_path / name / "vectors.json").read_text())
+        (tmp_path / name / "vectors.json").write_text(json.dumps(sizes | {name: sizes[name] + 1}))
+        code, said = run(project, "kernel.xclbin", str(tmp_path / name))
+        assert code == 2 and "was encoded for another kernel" in said
 
 
 @pytest.mark.parametrize("project", ["array"], indirect=True)
