@@ -106,7 +106,9 @@ class Bridge:
                 return OUTSIDE
             return BUSY if self.running else DONE
         if operation in (READ_REGISTER, WRITE_REGISTER):
-            return DONE if length == 4 and address % 4 == 0 else OUTSIDE
+            if length != 4 or address % 4:
+                return OUTSIDE
+            return BUSY if self.running and operation == WRITE_REGISTER else DONE
         return DONE if operation == RESET else UNKNOWN
 
     def _execute(self, asked: dict[str, int], payload: bytes) -> None:
@@ -115,6 +117,8 @@ class Bridge:
             self.memory[asked["address"] : asked["address"] + len(payload)] = payload
         elif asked["operation"] == WRITE_REGISTER:
             self.registers[asked["address"]] = int.from_bytes(payload, "little")
+        elif asked["operation"] == RESET:
+            self.running = False
         elif asked["operation"] == READ_REGISTER:
             self._value = self.registers.get(asked["address"], 0).to_bytes(4, "little")
 

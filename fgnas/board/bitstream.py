@@ -43,6 +43,8 @@ def build_bitstream(directory: Path, board: Board, system: System, seed: int = 1
     find_nextpnr()
     write_system(directory, folder / "rtl", system, board)
     shutil.rmtree(folder / "build", ignore_errors=True)
+    for name in (BITSTREAM, REPORT):  # of the build before
+        (folder / name).unlink(missing_ok=True)
     (folder / "build").mkdir()
     with step("synthesise for the part"):
         netlist = synthesise(folder, board, system)

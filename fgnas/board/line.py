@@ -92,7 +92,7 @@ class SerialLine:
         import serial
 
         try:
-            self._port: Any = serial.Serial(port, baud)
+            self._port: Any = serial.Serial(port, baud, exclusive=True)  # two hosts would lose count of the frames
         except (serial.SerialException, ValueError) as error:
             raise UserError(f"cannot open the serial port {port}: {error}") from None
         self._port.reset_input_buffer()
@@ -157,20 +157,30 @@ class Link:
         self.sent = self.received = self.repeated = 0
         self._line, self._baud, self._timeout_s = line, baud, timeout_s
         self._frames, self._waiting = Frames(), list[bytes]()
-        self._number = 0
+        self._number, self._in_step = 0, False
         self.greet()
 
     def greet(self) -> None:
         """Begin to count frames anew, after whatever was on the line before."""
         self._drain()
         self._number = int(time.time()) % protocol.NUMBERS
-        self.ask([Request(protocol.GREET)], tries_allowed=GREETINGS)
+        self._ask([Request(protocol.GREET)], 1, GREETINGS)
+        self._in_step = True
 
-    def ask(self, requests: Sequence[Request], window: int = 1, tries_allowed: int = TRIES) -> list[bytes]:
+    def ask(self, requests: Sequence[Request], window: int = 1) -> list[bytes]:
         """The payload of the answer to each request; `window` frames are under way together.
 
-        Raises LineError where the board does not answer or refuses.
+        Raises LineError where the board does not answer or refuses; the next request greets it first, as behind one
+        that was interrupted.
         """
+        if not self._in_step:
+            self.greet()
+        self._in_step = False
+        answers = self._ask(requests, window, TRIES)
+        self._in_step = True
+        return answers
+
+    def _ask(self, requests: Sequence[Request], window: int, tries_allowed: int) -> list[bytes]:
         answers: list[bytes] = []
         next_one = tries = 0  # the first request that is not under way; tries since the last success
         while len(answers) < len(requests):

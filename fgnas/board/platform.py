@@ -16,8 +16,10 @@ from numpy.typing import DTypeLike
 
 from fgnas.backends.rtl import TOP
 from fgnas.board import protocol
+from fgnas.board.assembly import design_of
 from fgnas.board.line import READ_WINDOW, TIMEOUT_S, WINDOW, Link, Request, open_line
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 from fgnas.hardware.ports import PAGE_BYTES
 
 KERNEL = f"{TOP}_0"
@@ -55,8 +57,11 @@ class Registers:
         return self._platform.read_register(offset)
 
     def write(self, offset: int, value: int) -> None:
-        """Write the word at an offset."""
-        self._platform.write_register(offset, value)
+        """Write the word at an offset. What stops a run resets the kernel: a board at work takes nothing else."""
+        if offset == wire.CONTROL_REGISTERS[0].offset and value & wire.STOP:
+            self._platform.reset()
+        else:
+            self._platform.write_register(offset, value)
 
 
 class Platform:
@@ -163,7 +168,16 @@ class Connection:
         return load_driver(Path(directory))
 
     def kernel(self, directory: Path | str, **options: Any) -> Any:
-        """The kernel of a project, with the face that it has on PYNQ: `run`, `predict`, `close`."""
+        """The kernel of a project, with the face that it has on PYNQ: `run`, `predict`, `close`.
+
+        Raises UserError where the board holds another kernel than the project.
+        """
+        holds, wanted = f"{self.platform.facts['design']:08x}", design_of(Path(directory))
+        if holds != wanted:
+            raise UserError(
+                f"the board holds kernel {holds}, and {directory} is of kernel {wanted}: load the bitstream that "
+                f"`fgnas board {directory}` wrote"
+            )
         try:
             return self.driver(directory).Kernel("", platform=self.platform, **options)
         except TypeError:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fgnas.board import protocol
-from fgnas.board.assembly import System, design_of
+from fgnas.board.assembly import System
 from fgnas.board.boards import Board
 from fgnas.board.platform import Connection, connect
 from fgnas.board.simulated import TIMEOUT_S, build_system, serving
@@ -36,7 +36,6 @@ def run_project(
     both ways, their milliseconds at its speed, and the seconds of the whole. Raises UserError for another kernel.
     """
     platform = board.platform
-    check_design(board, directory)
     driver = board.driver(directory)
     # A pipeline keeps one set of weights, an array is given them with every graph.
     own = vectors is not None and "weights" in inspect.signature(driver.Kernel).parameters
@@ -112,13 +111,3 @@ def _run_program(
         report = run_project(board, directory, baud, vectors, SIMULATED_S)
     replace_file(directory / "report" / "board_sim.json", json.dumps(report, indent=2) + "\n")
     return report
-
-
-def check_design(board: Connection, directory: Path) -> None:
-    """Raise UserError where the board holds another kernel than the project."""
-    holds, wanted = f"{board.platform.facts['design']:08x}", design_of(directory)
-    if holds != wanted:
-        raise UserError(
-            f"the board holds kernel {holds}, and {directory} is of kernel {wanted}: load the bitstream that "
-            f"`fgnas board {directory}` wrote"
-        )

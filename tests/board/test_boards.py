@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fgnas.board import protocol
+from fgnas.board import bitstream, protocol
+from fgnas.board.assembly import PLACE, OnChip, System
 from fgnas.board.boards import SDRAM_SIGNALS, SIGNALS, find_board, known
 from fgnas.errors import UserError
 from fgnas.hardware.wire import markdown
@@ -20,6 +21,24 @@ HEADERS = {
 @pytest.mark.parametrize("name", HEADERS)
 def test_the_page_has_the_tables_of_the_protocol(name: str) -> None:
     assert markdown(HEADERS[name], protocol.tables()[name]) in PAGE.read_text(encoding="utf-8")
+
+
+def test_a_build_that_fails_leaves_no_older_bitstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = find_board("ulx3s-85f")
+    folder = tmp_path / PLACE / board.name
+    folder.mkdir(parents=True)
+    for name in (bitstream.BITSTREAM, bitstream.REPORT):
+        (folder / name).write_text("old")
+    monkeypatch.setattr(bitstream, "write_system", lambda *given: [])
+    monkeypatch.setattr(bitstream, "find_nextpnr", lambda: None)
+
+    def fails(*given: object) -> Path:
+        raise UserError("the tool fails")
+
+    monkeypatch.setattr(bitstream, "synthesise", fails)
+    with pytest.raises(UserError, match="the tool fails"):
+        bitstream.build_bitstream(tmp_path, board, System(48_000_000, 3_000_000, OnChip(1, 16)))
+    assert [path.name for path in folder.iterdir()] == ["build"]
 
 
 @pytest.mark.parametrize("name", known())

@@ -1,5 +1,7 @@
 """The host's end of the line against a board without hardware: whatever the line does, a frame is executed once."""
 
+import os
+import pty
 import random
 
 import pytest
@@ -8,8 +10,9 @@ from bridges import Bridge, Faults
 from fgnas.board import line as line_module
 from fgnas.board import protocol
 from fgnas.board.line import LineError, Link, Request, open_line
-from fgnas.board.platform import Platform
+from fgnas.board.platform import Platform, Registers
 from fgnas.errors import UserError
+from fgnas.hardware import wire
 
 BAUD = 10**9
 
@@ -111,6 +114,11 @@ def test_a_board_at_work() -> None:
     bridge.running = True
     with pytest.raises(LineError, match="busy"):
         board.read(0, 16)
+    registers = Registers(board)
+    with pytest.raises(LineError, match="busy"):
+        registers.write(0, wire.START)
+    registers.write(0, wire.STOP)
+    assert not bridge.running and board.read(0, 16) == bytes(16)
 
 
 def test_a_board_that_was_reset_in_between() -> None:
@@ -119,8 +127,28 @@ def test_a_board_that_was_reset_in_between() -> None:
     bridge._expected = (bridge._expected + 100) % 256
     with pytest.raises(LineError, match="was reset"):
         board.read(0, 16)
-    board.link.greet()
     assert board.read(0, 16) == bytes(16)
+
+
+@pytest.mark.parametrize("sent", range(3))
+def test_a_request_that_is_interrupted(sent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever has been sent and received of it, the next request is answered with what belongs to it."""
+    bridge = Bridge(bytearray(range(256)) * 16)
+    board, left = platform(bridge), iter(range(sent))
+    receive = bridge.receive
+
+    def interrupted(timeout_s: float) -> bytes:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return receive(timeout_s)
+
+    monkeypatch.setattr(bridge, "receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        board.read(0, 4096)
+    monkeypatch.setattr(bridge, "receive", receive)
+    assert board.read(16, 2000) == (bytes(range(256)) * 8)[16:2016]
+    board.write(32, bytes(960))
+    assert board.read(0, 4096) == bytes(range(32)) + bytes(960) + (bytes(range(256)) * 16)[992:]
 
 
 def test_another_version() -> None:
@@ -142,3 +170,13 @@ def test_ports_where_nobody_is() -> None:
     pytest.importorskip("serial")
     with pytest.raises(UserError, match="cannot open the serial port /dev/no-such"):
         open_line("/dev/no-such", 3_000_000)
+
+
+def test_a_port_has_one_host() -> None:
+    pytest.importorskip("serial")
+    port = os.ttyname(pty.openpty()[1])
+    first = open_line(port, 115_200)
+    with pytest.raises(UserError, match=f"cannot open the serial port {port}"):
+        open_line(port, 115_200)
+    first.close()
+    open_line(port, 115_200).close()

@@ -22,7 +22,7 @@ from fgnas.board import protocol
 from fgnas.board.assembly import SYSTEM, OnChip, System, design_of, needed_bytes, on_chip
 from fgnas.board.boards import find_board
 from fgnas.board.line import LineError, Link, Request, open_line
-from fgnas.board.platform import Connection, Platform, connect
+from fgnas.board.platform import Connection, Platform, Registers, connect
 from fgnas.board.run import run_project
 from fgnas.board.simulated import build_system, serving
 from fgnas.errors import UserError
@@ -148,8 +148,51 @@ def test_what_the_line_may_not_write(small: Simulated) -> None:
 def test_another_kernel_is_refused(small: Simulated, tmp_path: Path) -> None:
     array(tmp_path / "p", 256)
     assert design_of(tmp_path / "p") != design_of(small.project)
-    with small.connect() as board, pytest.raises(UserError, match="load the bitstream"):
-        run_project(board, tmp_path / "p", 1)
+    with small.connect() as board:
+        with pytest.raises(UserError, match="load the bitstream"):
+            run_project(board, tmp_path / "p", 1)
+        with pytest.raises(UserError, match="load the bitstream"):
+            board.kernel(tmp_path / "p")
+
+
+def test_two_networks_in_turn(small: Simulated) -> None:
+    """Each by an object of its own, which leaves out what the array holds already, and that alone."""
+    with small.connect() as board:
+        driver, kernels = board.driver(small.project), [board.kernel(small.project) for _ in range(2)]
+        folders = [small.project / "vectors", small.project / "network" / "vectors"]
+        given = [driver.regions(folder) for folder in folders]
+        cycles = []
+        for turn in (0, 0, 1, 0, 1, 1):
+            assert (kernels[turn].run(**given[turn]) == driver.golden(folders[turn])).all()
+            cycles.append(board.platform.cycles)
+        assert cycles[1] < cycles[0] == cycles[3] and cycles[5] < cycles[2] == cycles[4]
+
+
+class AtWork(Registers):
+    """Registers that tell a run at work until it is stopped: the run is shorter than two questions on the line."""
+
+    asked = True
+
+    def read(self, offset: int) -> int:
+        return super().read(offset) if self.asked or offset else 0
+
+    def write(self, offset: int, value: int) -> None:
+        self.asked = offset != 0 or value != wire.START
+        super().write(offset, value)
+
+
+def test_a_run_is_stopped(small: Simulated) -> None:
+    """It is given no time; the next one is right."""
+    with small.connect() as board:
+        driver, kernel = board.driver(small.project), board.kernel(small.project)
+        given = driver.regions(small.project / "vectors")
+        kernel.run(**given)
+        registers, kernel._registers = kernel._registers, AtWork(board.platform)
+        with pytest.raises(TimeoutError, match="within 0.0 s: it was stopped"):
+            kernel.run(**given, timeout_s=0.0)
+        assert board.platform.cycles == 0 and not kernel._held
+        kernel._registers = registers
+        assert (kernel.run(**given) == driver.golden(small.project / "vectors")).all()
 
 
 def assert_survives(small: Simulated, faults: int, seed: int) -> None:
