@@ -41,10 +41,10 @@ def build_bitstream(directory: Path, board: Board, system: System, seed: int = 1
     folder = (directory / PLACE / board.name).absolute()
     begin = time.perf_counter()
     find_nextpnr()
-    write_system(directory, folder / "rtl", system, board)
-    shutil.rmtree(folder / "build", ignore_errors=True)
     for name in (BITSTREAM, REPORT):  # of the build before
         (folder / name).unlink(missing_ok=True)
+    write_system(directory, folder / "rtl", system, board)
+    shutil.rmtree(folder / "build", ignore_errors=True)
     (folder / "build").mkdir()
     with step("synthesise for the part"):
         netlist = synthesise(folder, board, system)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,7 +27,10 @@ WINDOW = 8
 READ_WINDOW = 2
 """The same of frames whose answers are longer than they are."""
 QUIET_S, BABBLE_S = 0.05, 1.0
-"""A line on which nothing came for this long has no more answers under way; and how long that is awaited."""
+"""A line on which nothing came for this long, beyond the time of a frame, has no more answers under way; and how long
+that is awaited, beyond the time of all frames under way."""
+LONGEST_BITS = 20 * (protocol.PAYLOAD_BYTES + 32)
+"""Bits of the longest frame on the line, if all of its bytes have escapes."""
 
 
 class LineError(UserError):
@@ -151,17 +154,20 @@ class Link:
         sent: bytes sent.
         received: bytes received.
         repeated: frames that were sent again.
+        on_greeting: called behind a greeting that a request began with, as the board may be another one then.
     """
 
     def __init__(self, line: Line, baud: int, timeout_s: float = TIMEOUT_S) -> None:
         self.sent = self.received = self.repeated = 0
         self._line, self._baud, self._timeout_s = line, baud, timeout_s
         self._frames, self._waiting = Frames(), list[bytes]()
+        self.on_greeting: Callable[[], None] = lambda: None
         self._number, self._in_step = 0, False
         self.greet()
 
     def greet(self) -> None:
         """Begin to count frames anew, after whatever was on the line before."""
+        self._in_step = False
         self._drain()
         self._number = int(time.time()) % protocol.NUMBERS
         self._ask([Request(protocol.GREET)], 1, GREETINGS)
@@ -170,11 +176,18 @@ class Link:
     def ask(self, requests: Sequence[Request], window: int = 1) -> list[bytes]:
         """The payload of the answer to each request; `window` frames are under way together.
 
-        Raises LineError where the board does not answer or refuses; the next request greets it first, as behind one
-        that was interrupted.
+        Of frames that read, READ_WINDOW. Raises LineError where the board does not answer or refuses; the next request
+        greets it first, as behind one that was interrupted.
         """
+        if window > READ_WINDOW and any(one.answered for one in requests):
+            raise ValueError(f"{window} frames that read cannot be under way together: {READ_WINDOW} can")
         if not self._in_step:
             self.greet()
+            try:
+                self.on_greeting()
+            except BaseException:
+                self._in_step = False
+                raise
         self._in_step = False
         answers = self._ask(requests, window, TRIES)
         self._in_step = True
@@ -216,6 +229,8 @@ class Link:
 
     def _catch_up(self, answer: Answer | None, under_way: Sequence[Request], answers: list[bytes]) -> None:
         """Go on where the board stands, which has executed some of the frames under way without an answer."""
+        if under_way[0].operation == protocol.GREET:
+            return  # what came answers frames of before
         executed = 0 if answer is None else (answer.expected - self._number) % protocol.NUMBERS
         if executed > len(under_way):
             raise LineError("the board was reset in between: start again")
@@ -265,8 +280,9 @@ class Link:
 
     def _drain(self, last: Answer | None = None) -> Answer | None:
         """Take in the answers that are under way; the last one, or `last` without one."""
-        end = time.monotonic() + BABBLE_S
-        while self._receive(QUIET_S) and time.monotonic() < end:
+        frame_s = LONGEST_BITS / self._baud
+        end = time.monotonic() + BABBLE_S + WINDOW * frame_s
+        while self._receive(QUIET_S + frame_s) and time.monotonic() < end:
             pass
         for content in self._waiting:
             answer = protocol.read_answer(content)

@@ -74,10 +74,8 @@ class Platform:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        if self.register("magic") != protocol.MAGIC or self.register("version") != protocol.VERSION:
-            raise UserError("the board speaks, but not as this version of fgnas does: build its bitstream again")
-        names = ("beat_bytes", "memory_bytes", "clock", "design")
-        self.facts = {name: self.register(name) for name in names}
+        self.facts = self._read_facts()
+        link.on_greeting = self._check_same
         self._taken: dict[int, int] = {}  # {address: bytes}
 
     # What PYNQ has.
@@ -121,6 +119,15 @@ class Platform:
     def register(self, name: str) -> int:
         """A register of the board, by name."""
         return self.read_register(protocol.OFFSETS[name])
+
+    def _read_facts(self) -> dict[str, int]:
+        if self.register("magic") != protocol.MAGIC or self.register("version") != protocol.VERSION:
+            raise UserError("the board speaks, but not as this version of fgnas does: build its bitstream again")
+        return {name: self.register(name) for name in ("beat_bytes", "memory_bytes", "clock", "design")}
+
+    def _check_same(self) -> None:
+        if self._read_facts() != self.facts:
+            raise UserError("the board holds another bitstream than it did: connect to it again")
 
     @property
     def cycles(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +39,22 @@ def run_project(
     """
     platform = board.platform
     driver = board.driver(directory)
-    # A pipeline keeps one set of weights, an array is given them with every graph.
-    own = vectors is not None and "weights" in inspect.signature(driver.Kernel).parameters
-    weights = {"weights": driver.read_region(vectors / "parameters.bin")} if own and vectors else {}
-    kernel = board.kernel(directory, **weights)
     folders = [vectors] if vectors else [call["folder"] / "vectors" for call in calls_of(directory)]
+    folders = folders or [directory / "vectors"]
+    with told(folders[0]):
+        # A pipeline keeps one set of weights, an array is given them with every graph.
+        own = "weights" in inspect.signature(driver.Kernel).parameters
+        weights = {"weights": driver.read_region(folders[0] / "parameters.bin")} if own else {}
+        kernel = board.kernel(directory, **weights)
     begin, link = time.monotonic(), platform.link
     before = link.sent + link.received
     logits = mismatches = cycles = 0
-    for folder in folders or [directory / "vectors"]:
-        try:
-            found = kernel.run(**driver.regions(folder), timeout_s=timeout_s)
-        except (RuntimeError, TimeoutError, TypeError, ValueError) as error:
-            raise UserError(f"the board does not run {folder}: {error}") from None
+    for folder in folders:
+        with told(folder):
+            given, wanted = driver.regions(folder), driver.golden(folder)
+            found = kernel.run(**given, timeout_s=timeout_s)
         cycles += platform.cycles
-        mismatches += int(np.count_nonzero(found != driver.golden(folder)))
+        mismatches += int(np.count_nonzero(found != wanted))
         logits += found.size
     kernel.close()
     moved = link.sent + link.received - before
@@ -61,6 +64,19 @@ def run_project(
         "line_bytes": moved, "line_ms": round(moved * BITS_OF_A_BYTE / baud * 1e3, 1), "repeated_frames": link.repeated,
         "damaged_answers": link.damaged, "seconds": round(time.monotonic() - begin, 2),
     }  # fmt: skip
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """Tell what a folder like vectors/ lacks, and what the driver or the kernel refuses in it, as UserError."""
+    try:
+        yield
+    except KeyError as error:
+        raise UserError(f"{folder} lacks {error}: is it of another kind of project?") from None
+    except (RuntimeError, TimeoutError, TypeError, ValueError) as error:
+        raise UserError(f"the board does not run {folder}: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename or folder}: {error.strerror or error}") from None
 
 
 def _predicted(board: Connection, directory: Path, vectors: Path | None, cycles: int) -> dict[str, int]:

@@ -103,7 +103,7 @@ class Vectors:
         registers = tuple(_read_json(directory / "report" / "accelerator.json")["registers"])
         addresses = [register["name"] for register in registers if _is_argument(register) and register["bits"] == 64]
         beat_bytes = sizes.get("beat_bytes", wire.BEAT_BYTES)
-        beats = {name: _beats(directory / "vectors" / f"{name}.bin", beat_bytes) for name in addresses}
+        beats = {name: _checked_beats(directory / "vectors", sizes, name, beat_bytes) for name in addresses}
         return cls(directory, sizes, registers, predicted, port, *_placed(beats, beat_bytes), beat_bytes)
 
     def again(self) -> Vectors:
@@ -444,7 +444,7 @@ def write_memory(vectors: Vectors, folder: Path) -> None:
 
 
 def _output_beats(vectors: Vectors) -> int:
-    return _beats(vectors.directory / "vectors" / f"{OUTPUT}.bin", vectors.beat_bytes)
+    return region_beats(vectors.sizes, OUTPUT)
 
 
 def _result(work: Path, run: int) -> NDArray[Any]:
@@ -511,12 +511,28 @@ def _is_argument(register: Mapping[str, Any]) -> bool:
     return bool(register["access"] == "w")
 
 
-def _beats(path: Path, beat_bytes: int) -> int:
-    """The size of a region."""
+def region_beats(sizes: Mapping[str, int], name: str) -> int:
+    """The beats of a region by vectors.json, which names a pipeline's as its registers. KeyError without them."""
+    if f"{name}_beats" in sizes:
+        return sizes[f"{name}_beats"]
+    return sizes["nodes"] * sizes["logit_beats"] if name == OUTPUT else sizes[f"{name.removesuffix('s')}_beats"]
+
+
+def _checked_beats(folder: Path, sizes: Mapping[str, int], name: str, beat_bytes: int) -> int:
+    """The beats of a region, whose file has as many."""
+    path = folder / f"{name}.bin"
     try:
-        return path.stat().st_size // beat_bytes
+        beats, size = region_beats(sizes, name), path.stat().st_size
+    except KeyError as error:
+        raise UserError(f"{folder / 'vectors.json'} lacks {error}: write the project again with `fgnas hls`") from None
     except FileNotFoundError:
         raise UserError(f"{path} is missing: write the project again with `fgnas hls`") from None
+    if size != beats * beat_bytes:
+        raise UserError(
+            f"{path} has {size:,} bytes, vectors.json says {beats * beat_bytes:,}: write the project again with "
+            "`fgnas hls`"
+        )
+    return beats
 
 
 def _read_json(path: Path) -> dict[str, Any]:

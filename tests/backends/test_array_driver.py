@@ -1,5 +1,7 @@
 """The array's PYNQ driver: on a simulated board, and alone with inputs that it must refuse."""
 
+import itertools
+import shutil
 import sys
 import types
 from dataclasses import replace
@@ -12,6 +14,7 @@ from board import Simulated, loaded
 from support import random_design, random_graph, random_network
 
 from fgnas.backends.array import write_project, write_vectors
+from fgnas.errors import UserError
 from fgnas.hardware.array import reference
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.encoded import EncodedArray
@@ -23,6 +26,7 @@ from fgnas.hardware.array.programme import PORT_WIDTHS
 from fgnas.hardware.shape import GraphShape
 from fgnas.network import Network
 from fgnas.tasks.nodes import GraphData
+from fgnas.tools.simulate import Vectors
 from fgnas.tools.verilator import QUICK
 
 LAST = {"attention": "gcn", "aggregation": "add", "t_attn": None, "k": 1}
@@ -86,13 +90,15 @@ class Recorder:
     Attributes:
         words: what the registers hold.
         descriptors: those of each start.
-        live: addresses of the buffers that are not freed.
+        live: addresses of the buffers that are not freed; a new one has the lowest that is free.
+        left: registers that are read before the host is interrupted, if it is.
     """
 
     def __init__(self, driver: Any) -> None:
         self.arguments = driver.ARGUMENTS
         self.words, self.descriptors, self.live = dict[int, int](), list[int](), list[int]()
-        self.status, self.place = 0, 0
+        self.status = 0
+        self.left: int | None = None
 
     def write(self, offset: int, value: int) -> None:
         assert type(value) is int  # as PYNQ's registers require
@@ -101,6 +107,10 @@ class Recorder:
             self.descriptors.append(self.words[self.arguments["descriptors"][0]])
 
     def read(self, offset: int) -> int:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
         return {0: 0b110, self.arguments["status"][0]: self.status}.get(offset, self.words.get(offset, 0))
 
     def Overlay(self, bitstream: str) -> Any:  # noqa: N802 (PYNQ's name)
@@ -108,9 +118,9 @@ class Recorder:
 
     def allocate(self, shape: tuple[int, ...], dtype: Any) -> "Buffer":
         buffer = np.zeros(shape, dtype).view(Buffer)
-        self.place += 4096
-        self.live.append(self.place)
-        buffer.device_address, buffer.live = self.place, self.live
+        place = next(at for at in range(4096, 1 << 20, 4096) if at not in self.live)
+        self.live.append(place)
+        buffer.device_address, buffer.live = place, self.live
         return buffer
 
 
@@ -151,6 +161,53 @@ def test_what_is_loaded_is_brought_again_behind_others(project: Path, tmp_path: 
     first.close()
     second.close()
     assert not board.live
+
+
+def test_what_is_loaded_is_brought_again_behind_a_close(project: Path) -> None:
+    """Another object may have had the same addresses since."""
+    driver = loaded(project)
+    board, given = Recorder(driver), driver.regions(project / "vectors")
+    first, second = (driver.Kernel("x.bit", platform=board) for _ in range(2))
+    first.run(**given)
+    first.close()
+    second.run(**given | {"parameters": given["parameters"][::-1].copy()})
+    second.close()
+    first.run(**given)
+    assert board.descriptors == [given["descriptors"]] * 3
+
+
+def test_what_is_loaded_is_brought_again_behind_an_interruption(project: Path) -> None:
+    """After whatever register the host was interrupted in a run with other weights."""
+    driver = loaded(project)
+    board, given = Recorder(driver), driver.regions(project / "vectors")
+    turned = given | {"parameters": given["parameters"][::-1].copy()}
+    for left in itertools.count():
+        kernel = driver.Kernel("x.bit", platform=board)
+        kernel.run(**given)
+        board.left = left
+        try:
+            kernel.run(**turned)
+        except KeyboardInterrupt:
+            board.left, started = None, len(board.descriptors)
+            kernel.run(**turned)
+            assert board.descriptors[started:] == [given["descriptors"]]
+            kernel.close()
+        else:
+            break
+    assert left > 10
+
+
+@pytest.mark.parametrize("name", ["programme", "parameters", "features", "edges", "order", "logits"])
+def test_a_file_that_was_cut_is_refused(project: Path, tmp_path: Path, name: str) -> None:
+    driver, vectors = loaded(project), tmp_path / "cut" / "vectors"
+    shutil.copytree(project, tmp_path / "cut")
+    path = vectors / f"{name}.bin"
+    path.write_bytes(path.read_bytes()[:-32])
+    with pytest.raises(ValueError, match=rf"{name}.bin has [0-9]+ bytes, vectors.json says [0-9]+: copy the folder"):
+        driver.golden(vectors)
+    if name != "order":  # simulations compare the region as it is
+        with pytest.raises(UserError, match=rf"{name}.bin has [0-9,]+ bytes, vectors.json says [0-9,]+: write the"):
+            Vectors.read(tmp_path / "cut")
 
 
 def test_a_buffer_that_cannot_be_filled_is_freed(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

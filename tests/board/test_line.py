@@ -69,8 +69,7 @@ def test_ten_thousand_faults_between_them(seed: int) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 54, 133, 235])
-@pytest.mark.parametrize("window", [2, 8])
-@pytest.mark.parametrize("operation", [protocol.WRITE, protocol.READ])
+@pytest.mark.parametrize("operation, window", [(protocol.WRITE, 2), (protocol.WRITE, 8), (protocol.READ, 2)])
 def test_several_under_way_on_a_bad_line(
     window: int, operation: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +105,8 @@ def test_what_is_refused() -> None:
         board.link.ask([Request(protocol.READ, 8, length=16)])
     with pytest.raises(LineError, match="no such operation"):
         board.link.ask([Request(77)])
+    with pytest.raises(ValueError, match="3 frames that read cannot be under way together: 2 can"):
+        board.link.ask([Request(protocol.READ, 0, length=16)] * 3, 3)
 
 
 def test_a_board_at_work() -> None:
@@ -128,6 +129,18 @@ def test_a_board_that_was_reset_in_between() -> None:
     with pytest.raises(LineError, match="was reset"):
         board.read(0, 16)
     assert board.read(0, 16) == bytes(16)
+
+
+def test_a_board_with_another_bitstream_than_before() -> None:
+    bridge = Bridge(bytearray(4096))
+    board = platform(bridge)
+    bridge.registers[protocol.OFFSETS["design"]] += 1
+    bridge._expected = (bridge._expected + 100) % 256
+    with pytest.raises(LineError, match="was reset"):
+        board.read(0, 16)
+    for _ in range(2):
+        with pytest.raises(UserError, match="another bitstream than it did"):
+            board.read(0, 16)
 
 
 @pytest.mark.parametrize("sent", range(3))

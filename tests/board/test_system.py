@@ -130,6 +130,14 @@ def test_refusals_reach_the_host_as_on_pynq(small: Simulated, tmp_path: Path) ->
         (tmp_path / "refused" / "programme.bin").write_bytes(b"\xff" * size)
         with pytest.raises(UserError, match="does not run .*wrong programme or engine"):
             run_project(board, small.project, small.system.baud, tmp_path / "refused")
+        (tmp_path / "refused" / "edges.bin").write_bytes(b"")
+        with pytest.raises(UserError, match="edges.bin has 0 bytes, vectors.json says"):
+            run_project(board, small.project, small.system.baud, tmp_path / "refused")
+        (tmp_path / "refused" / "vectors.json").write_text("{}")
+        with pytest.raises(UserError, match="refused lacks 'programme_beats'"):
+            run_project(board, small.project, small.system.baud, tmp_path / "refused")
+        with pytest.raises(UserError, match="cannot read .*nowhere"):
+            run_project(board, small.project, small.system.baud, tmp_path / "nowhere")
         assert (kernel.run(**given) == driver.golden(small.project / "vectors")).all()
 
 

@@ -228,6 +228,24 @@ def test_no_project(tmp_path: Path) -> None:
         run_simulation(tmp_path)
 
 
+def test_vectors_that_were_cut_are_refused(tmp_path: Path) -> None:
+    accelerator, data = _three_layers()
+    write_project(accelerator, data, tmp_path / "p")
+    sizes = json.loads((tmp_path / "p" / "vectors" / "vectors.json").read_text())
+    for path in (tmp_path / "p" / "vectors").glob("*.bin"):
+        content = path.read_bytes()
+        for cut in (content[:-1], content[: len(content) // 2], content + bytes(16), b""):
+            path.write_bytes(cut)
+            message = f"{path.name} has {len(cut):,} bytes, vectors.json says {len(content):,}"
+            with pytest.raises(UserError, match=message):
+                run_simulation(tmp_path / "p")
+        path.write_bytes(content)
+    del sizes["edge_beats"]
+    (tmp_path / "p" / "vectors" / "vectors.json").write_text(json.dumps(sizes))
+    with pytest.raises(UserError, match="vectors.json lacks 'edge_beats'"):
+        run_simulation(tmp_path / "p")
+
+
 def test_a_build_that_fails_names_its_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(14)
     data = random_graph(rng, 4, 6, 2, 5)
