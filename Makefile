@@ -12,7 +12,9 @@ DESIGN ?= best
 option = $(if $($(1)),--$(2) '$($(1))')
 spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
-flags = $(strip $(foreach name,$(1),$(if $($(name)),--$(call spelt,$(name)))))
+# An option without a value is given by anything but these.
+chosen = $(filter-out 0 no false,$($(1)))
+flags = $(strip $(foreach name,$(1),$(if $(call chosen,$(name)),--$(call spelt,$(name)))))
 kernels = $(foreach kernel,$(KERNELS),--kernel '$(kernel)')
 target_options := FPGA CLOCK_MHZ
 search_options := SYSTEM SPACE TARGET OBJECTIVES DATASET SPLIT GRAPHS METHOD CONTROLLER WEIGHT SCORING UPDATES PATHS MULTIPLIERS BITS BEAT_BITS RESULTS LATENCY_MS LUT FF DSP BRAM36 GUARD_BAND FAMILY \
@@ -34,7 +36,7 @@ endif
 # On the embedded digits a search of these sizes is as good as one of the default's, in a fraction of the time.
 sizes := CHILDREN=120 LEADERS=6 RETRAIN_SEEDS=3 EPOCHS=100 RETRAIN_EPOCHS=400
 named = $(firstword $(subst =, ,$(1)))
-small = $(if $(DATASET)$(SYSTEM)$(RESUME),,$(foreach size,$(sizes),$(if $($(call named,$(size))),,$(size))))
+small = $(if $(DATASET)$(SYSTEM)$(call chosen,RESUME),,$(foreach size,$(sizes),$(if $($(call named,$(size))),,$(size))))
 
 all: ## the main job: search, generate the best design, check its C++ and its RTL, write their pages; the search is small unless DATASET is given
 	@$(MAKE) --no-print-directory search $(small)

@@ -52,6 +52,7 @@ def test_every_option_of_map_is_a_variable(option: str) -> None:
     [
         (["search"], "fgnas search"),
         (["search", "RESUME=1", "RUN=mine"], "fgnas search --run 'mine' --resume"),
+        (["search", "RESUME=0", "RUN=mine"], "fgnas search --run 'mine'"),
         (["hls", "FPGA=u50", "CLOCK_MHZ=150"], HLS + " --fpga 'u50' --clock-mhz '150'"),
         (["sim", "DESIGN=2", "RTL=other"], "fgnas sim 'hls/2' --rtl 'other'"),
         (["synth", "FAMILY=xcup"], "fgnas synth 'hls/best' --family 'xcup'"),
@@ -81,6 +82,7 @@ def test_every_variable_that_a_target_reads_may_be_given() -> None:
 @pytest.mark.parametrize(("arguments", "sizes"), [
     ([], ["120", "6", "3", "100", "400"]),
     (["CHILDREN=9", "SEED=4"], ["9", "6", "3", "100", "400"]),
+    (["RESUME=0"], ["120", "6", "3", "100", "400"]),
     (["DATASET=cora"], []), (["SYSTEM=g-cos"], []), (["RESUME=1"], []), (["DATASET=cora", "CHILDREN=9"], ["9"]),
 ])  # fmt: skip
 def test_all_searches_little_on_the_embedded_data_alone(arguments: list[str], sizes: list[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from fgnas.api.data import Data
 from fgnas.api.designs import Design
 from fgnas.api.imports import ImportedNetwork
-from fgnas.backends.project import read_specification
+from fgnas.backends.project import BUILT, MARK, built_project, read_specification
 from fgnas.errors import UserError
 from fgnas.hardware.array.built import imported_on
 from fgnas.hardware.array.engine import Engine
@@ -59,6 +59,10 @@ def encode(
     UserError where that does not run the network: with what it lacks.
     """
     home = Path(project)
+    if (own := built_project(home)) is not None:
+        raise UserError(f"{home} has no hardware of its own: name {own}")
+    if directory is not None:
+        _check_apart(Path(directory), home)
     use = _imported_on(design, home) if isinstance(design, ImportedNetwork) else _design_on(design, home, data)
     specification = read_specification(home)
     report: dict[str, Any] = {
@@ -72,6 +76,15 @@ def encode(
         directory = Path(directory).absolute()
         use.write(os.path.relpath(home.absolute(), directory), directory, specification)
     return report | {"directory": str(directory)}
+
+
+def _check_apart(directory: Path, home: Path) -> None:
+    """Raise UserError where a network written to a folder would replace hardware, or be replaced with it."""
+    place, project = directory.resolve(), home.resolve()
+    if place == project or project in place.parents or place in project.parents:
+        raise UserError(f"{directory} is the project {home}, or one is inside the other: name a folder beside it")
+    if (directory / MARK).is_file() and not (directory / BUILT).is_file():
+        raise UserError(f"{directory} is a project with hardware of its own, which would be lost: name another folder")
 
 
 def _design_on(design: Design, home: Path, data: Data | None) -> _Use:

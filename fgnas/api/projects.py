@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.project import CALL_LIST, MAPPING, MARK, built_project
+from fgnas.backends.project import MAPPING, MARK, built_project
 from fgnas.errors import UserError
 from fgnas.hardware.kinds import described_kind
+from fgnas.tools.calls import calls_of
 
 if TYPE_CHECKING:
     from fgnas.board.assembly import System
@@ -175,10 +176,13 @@ class Project:
     def run(self, port: str, baud: int | None = None, vectors: Path | None = None) -> dict[str, Any]:
         """Run the vectors, or those in another folder, on the board at a serial port or socket://HOST:PORT."""
         from fgnas.board.boards import find_board
-        from fgnas.board.platform import connect
+        from fgnas.board.platform import connect, load_driver
         from fgnas.board.run import run_project
 
-        self._needs_one()
+        self._needs_own()
+        load_driver(self.directory)
+        if vectors is not None and not (vectors / "vectors.json").is_file():
+            raise UserError(f"{vectors} has no vectors.json: name a folder like {self.directory / 'vectors'}")
         speed = baud or find_board("ulx3s-85f").baud
         with connect(port, speed) as board:
             return run_project(board, self.directory, speed, vectors)
@@ -190,7 +194,7 @@ class Project:
         from fgnas.board.assembly import system_for
         from fgnas.board.boards import find_board
 
-        self._needs_one()
+        self._needs_own()
         board = find_board(name)
         return board, system_for(self.directory, board, clock_mhz, memory_kb, sdram)
 
@@ -228,7 +232,7 @@ class Project:
     @property
     def _is_called(self) -> bool:
         """Whether the project runs its network in several calls."""
-        return (self.directory / CALL_LIST).is_file()
+        return bool(calls_of(self.directory))
 
     def _accelerators(self) -> str:
         """The folders of a mapped network's accelerators."""

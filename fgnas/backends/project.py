@@ -70,7 +70,7 @@ def built_project(directory: Path) -> Path | None:
     place = directory / BUILT
     if not place.is_file():
         return None
-    home = (directory / _kept(place, "project")).resolve()
+    home = (directory / str(_kept(place, "project"))).resolve()
     if not (home / MARK).is_file():
         raise UserError(f"{directory} is for the hardware of {home}, which is no project now: encode it on another one "
                         f"with `fgnas encode`")  # fmt: skip

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from fgnas.board.sdram import Chip
 from fgnas.errors import UserError
@@ -91,15 +94,25 @@ def find_board(name: str) -> Board:
         raise UserError(f"{path}: unknown {wrong[0]}; a board has {', '.join(sorted(names))}")
     if missing := sorted(needed - set(table)):
         raise UserError(f"{path} lacks {missing[0]}; a board has {', '.join(sorted(names))}")
-    if absent := [one for one in SIGNALS if one not in table["pins"]]:
+    board = _board(table | {"name": path.stem}, path)
+    if absent := [one for one in SIGNALS if one not in board.pins]:
         raise UserError(f"{path} has no pin for {absent[0]}; every board has {', '.join(SIGNALS)}")
-    sdram = _sdram(table.pop("sdram", None), path)
-    return Board(**table | {"name": path.stem, "nextpnr": tuple(table["nextpnr"]), "sdram": sdram})
+    if wrong := [name for name in ("clock_mhz", "kernel_mhz", "baud") if not 0 < getattr(board, name) < math.inf]:
+        raise UserError(f"{path}: {wrong[0]} is {getattr(board, wrong[0])}, not a number above zero")
+    return board
 
 
-def _sdram(table: dict[str, Any] | None, path: Path) -> Sdram | None:
-    if table is None:
-        return None
-    if set(table) != {"chip", "pins"} or set(table["pins"]) != set(SDRAM_SIGNALS):
-        raise UserError(f"{path}: an sdram has chip and pins, the latter for {', '.join(SDRAM_SIGNALS)}")
-    return Sdram(Chip(table["chip"]), table["pins"])
+def _board(table: dict[str, Any], path: Path) -> Board:
+    """The board of a table whose keys are right. Raises UserError where a value has another type."""
+    sdram = table.get("sdram")
+    if isinstance(sdram, dict):
+        pins = sdram.get("pins")
+        if set(sdram) != {"chip", "pins"} or not isinstance(pins, dict) or set(pins) != set(SDRAM_SIGNALS):
+            raise UserError(f"{path}: an sdram has chip and pins, the latter for {', '.join(SDRAM_SIGNALS)}")
+        table = table | {"sdram": {"chip": {"module": sdram["chip"]}, "pins": pins}}
+    try:
+        return TypeAdapter(Board).validate_python(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: {place} is {first['input']!r}: {first['msg'].lower()}") from None

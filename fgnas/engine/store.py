@@ -71,7 +71,10 @@ class RunStore:
 
     def config(self) -> dict[str, Any]:
         """The configuration: everything that determines the run."""
-        return self._read_json("config.json")
+        found = self._read_json("config.json")
+        if not isinstance(found, dict):
+            raise UserError(f"{self.folder / 'config.json'} is damaged: it holds no table")
+        return found
 
     def best(self) -> dict[str, Any] | None:
         """The delivered design, once the run is finished."""
@@ -187,6 +190,7 @@ class RunStore:
     def resume(self) -> dict[str, Any] | None:
         """The state of the last committed batch, with the trials cut back to it; None if nothing was committed."""
         offset, state = 0, None
+        self.children.mkdir(exist_ok=True)
         if (saved := self._saved()) is not None:
             offset, state, self._whole = saved["offset"], _unpacked(saved["state"]), saved.get("whole")
         with (self.folder / "trials.jsonl").open("ab") as file:

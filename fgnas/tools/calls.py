@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fgnas.backends.project import CALL_LIST
+from fgnas.backends.project import CALL_LIST, CALLS
 from fgnas.errors import UserError
 
 ADDED = (
@@ -25,6 +25,8 @@ def calls_of(directory: Path) -> list[dict[str, Any]]:
     """The calls of a project, in order: name, folder and predicted cycles; none where its network is one."""
     place = directory / CALL_LIST
     if not place.is_file():
+        if (directory / CALLS).is_dir():
+            raise UserError(f"{place} is missing: write the project again with `fgnas hls` or `fgnas encode`")
         return []
     try:
         calls = [{**one, "folder": directory / one["folder"]} for one in json.loads(place.read_text())["calls"]]

@@ -25,6 +25,7 @@ from fgnas.hardware.array.engine import joined
 from fgnas.hardware.array.layers import array_network
 from fgnas.hardware.shape import GraphShape
 from fgnas.tasks.nodes import GraphData
+from fgnas.tools.calls import calls_of
 from fgnas.tools.csim import run_csim
 from fgnas.tools.verilator import QUICK
 
@@ -175,6 +176,41 @@ def test_what_does_not_run_on_a_project_is_refused_in_a_line(project: Path, tmp_
     trained("gcn").lower(data).write(tmp_path / "pipeline")
     with pytest.raises(UserError, match="runs the one network that it was built for"):
         fgnas.encode(trained("gcn"), tmp_path / "pipeline", data=data)
+
+
+def test_a_network_replaces_no_hardware(project: Path, tmp_path: Path) -> None:
+    """Neither that which it is for, nor another; and what it is for has hardware."""
+    data, network = graph(), trained("gcn")
+    trained("gcn").lower(data).write(tmp_path / "other")
+    before = {path: path.read_bytes() for path in (project / "p").rglob("*") if path.is_file()}
+    for place, told in (
+        (project / "p", "or one is inside the other"), (project / "p" / "sub", "or one is inside the other"),
+        (project, "or one is inside the other"), (tmp_path / "other", "hardware of its own, which would be lost"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=told):
+            fgnas.encode(network, project / "p", place, data)
+    assert before == {path: path.read_bytes() for path in (project / "p").rglob("*") if path.is_file()}
+    use = project / "use"
+    fgnas.encode(network, project / "p", use, data)
+    with pytest.raises(UserError, match=f"use has no hardware of its own: name {project / 'p'}"):
+        fgnas.encode(network, use, tmp_path / "y", data)
+    for told, run in (
+        ("no hardware of its own", fgnas.Project(use).run), ("has no driver.py", fgnas.Project(tmp_path / "no").run),
+        ("has no vectors.json", functools.partial(fgnas.Project(project / "p").run, vectors=tmp_path)),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=told):
+            run("socket://127.0.0.1:1")
+    with pytest.raises(UserError, match="no hardware of its own"):
+        fgnas.Project(use).simulate_board()
+    (use / "built.json").write_text('{"project": 5}')
+    with pytest.raises(UserError, match="which is no project now"):
+        fgnas.Project(use).csim()
+
+
+def test_a_lost_list_of_calls_is_told(tmp_path: Path) -> None:
+    (tmp_path / "calls").mkdir()
+    with pytest.raises(UserError, match="calls.json is missing"):
+        calls_of(tmp_path)
 
 
 @pytest.mark.slow

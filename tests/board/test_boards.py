@@ -62,6 +62,13 @@ def test_boards_that_cannot_be_read(tmp_path: Path) -> None:
         (("part = ", "prat = "), "unknown prat"), (("baud = 3_000_000", ""), "lacks baud"),
         (('clock = "G2"', ""), "no pin for clock"), (("[pins]", "[pins"), "no TOML"),
         (('ba = ["P19", "N20"]', ""), "an sdram has chip and pins"),
+        (("baud = 3_000_000", 'baud = "fast"'), "baud is 'fast'"),
+        (("clock_mhz = 25.0", "clock_mhz = nan"), "clock_mhz is nan, not a number above"),
+        (("kernel_mhz = 50.0", "kernel_mhz = 0"), "kernel_mhz is 0.0, not a number above"),
+        (("baud = 3_000_000", "baud = -1"), "baud is -1, not a number above"),
+        (('clock = "G2"', "clock = 5"), "pins.clock is 5"), (("[held]", "[sdram.held]"), "an sdram has chip and pins"),
+        (('nextpnr = ["--85k", "--package", "CABGA381", "--speed", "6"]', "nextpnr = 5"), "nextpnr is 5"),
+        (('dq = ["J16",', 'dq = [5, "J16",'), "sdram.pins.dq.0 is 5"),
     ):  # fmt: skip
         assert change[0] in text
         own.write_text(text.replace(*change))

@@ -41,6 +41,19 @@ def test_lost_trials_are_refused(store):
         store.resume()
 
 
+def test_a_lost_folder_of_models_is_made_again(store):
+    store.children.rmdir()
+    store.resume()
+    assert store.children.is_dir()
+
+
+@pytest.mark.parametrize("content", ["[]", "5", "null"])
+def test_a_configuration_that_is_no_table_is_refused(store, content):
+    (store.folder / "config.json").write_text(content)
+    with pytest.raises(UserError, match="config.json is damaged"):
+        store.config()
+
+
 def test_a_damaged_state_is_refused(store):
     (store.folder / "state.pt").write_bytes(b"no state")
     with pytest.raises(UserError, match="state.pt"):
