@@ -97,6 +97,14 @@ class Vectors:
     def read(cls, directory: Path) -> Vectors:
         """The vectors of a project. Raises UserError where the folder holds no project or a damaged one."""
         directory = directory.resolve()
+        try:
+            return cls._read(directory)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"vectors/ or report/ of {directory} is damaged ({type(error).__name__}: {error}): write "
+                            f"the project again with `fgnas hls`") from None  # fmt: skip
+
+    @classmethod
+    def _read(cls, directory: Path) -> Vectors:
         sizes = _read_json(directory / "vectors" / "vectors.json")
         price = _read_json(directory / "report" / "price.json")
         predicted, port = int(price["latency_cycles"]), float(price.get("beat_cycles", 1))
@@ -104,6 +112,9 @@ class Vectors:
         addresses = [register["name"] for register in registers if _is_argument(register) and register["bits"] == 64]
         beat_bytes = sizes.get("beat_bytes", wire.BEAT_BYTES)
         beats = {name: _checked_beats(directory / "vectors", sizes, name, beat_bytes) for name in addresses}
+        nodes, classes = sizes["nodes"], sizes["classes"]
+        if not (nodes >= 0 < classes and 2 * nodes * classes <= beats[OUTPUT] * beat_bytes):
+            raise ValueError(f"{nodes} nodes of {classes} classes")
         return cls(directory, sizes, registers, predicted, port, *_placed(beats, beat_bytes), beat_bytes)
 
     def again(self) -> Vectors:
@@ -523,8 +534,6 @@ def _checked_beats(folder: Path, sizes: Mapping[str, int], name: str, beat_bytes
     path = folder / f"{name}.bin"
     try:
         beats, size = region_beats(sizes, name), path.stat().st_size
-    except KeyError as error:
-        raise UserError(f"{folder / 'vectors.json'} lacks {error}: write the project again with `fgnas hls`") from None
     except FileNotFoundError:
         raise UserError(f"{path} is missing: write the project again with `fgnas hls`") from None
     if size != beats * beat_bytes:

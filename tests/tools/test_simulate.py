@@ -240,10 +240,22 @@ def test_vectors_that_were_cut_are_refused(tmp_path: Path) -> None:
             with pytest.raises(UserError, match=message):
                 run_simulation(tmp_path / "p")
         path.write_bytes(content)
-    del sizes["edge_beats"]
-    (tmp_path / "p" / "vectors" / "vectors.json").write_text(json.dumps(sizes))
-    with pytest.raises(UserError, match="vectors.json lacks 'edge_beats'"):
-        run_simulation(tmp_path / "p")
+    without = {name: size for name, size in sizes.items() if name != "edge_beats"}
+    for place, content in (
+        ("vectors/vectors.json", without), ("vectors/vectors.json", []),
+        ("vectors/vectors.json", sizes | {"nodes": "x"}),
+        ("vectors/vectors.json", sizes | {"classes": 0}), ("vectors/vectors.json", sizes | {"classes": -1}),
+        ("vectors/vectors.json", sizes | {"classes": 10**6}), ("report/price.json", []),
+        ("report/price.json", {"latency_cycles": float("nan")}), ("report/price.json", {"latency_cycles": "x"}),
+        ("report/accelerator.json", []), ("report/accelerator.json", {"registers": 5}),
+        ("report/accelerator.json", {"registers": []}),
+    ):  # fmt: skip
+        path = tmp_path / "p" / place
+        before = path.read_text()
+        path.write_text(json.dumps(content))
+        with pytest.raises(UserError, match="damaged .*: write the project again"):
+            run_simulation(tmp_path / "p")
+        path.write_text(before)
 
 
 def test_a_build_that_fails_names_its_log(tmp_path: Path) -> None:
