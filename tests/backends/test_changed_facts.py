@@ -98,6 +98,7 @@ def test_the_interface(data: GraphData, tmp_path: Path, monkeypatch: pytest.Monk
 
     sizes = json.loads((folder / "vectors" / "vectors.json").read_text())
     (folder / "vectors" / "vectors.json").write_text(json.dumps(sizes | {"edge_beats": sizes["edge_beats"] - 1}))
+    (folder / "vectors" / "edges.bin").write_bytes(regions["edges"][: -wire.BEAT_BYTES])
     status = 1 << bits["source_out_of_range"]
     with pytest.raises(UserError, match=f"status {status:#x}"):
         run_simulation(folder)
