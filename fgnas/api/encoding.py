@@ -14,7 +14,7 @@ from typing import Any
 from fgnas.api.data import Data
 from fgnas.api.designs import Design
 from fgnas.api.imports import ImportedNetwork
-from fgnas.backends.project import BUILT, MARK, built_project, read_specification
+from fgnas.backends.project import BUILT, MARK, check_own, read_specification
 from fgnas.errors import UserError
 from fgnas.hardware.array.built import imported_on
 from fgnas.hardware.array.engine import Engine
@@ -59,8 +59,7 @@ def encode(
     UserError where that does not run the network: with what it lacks.
     """
     home = Path(project)
-    if (own := built_project(home)) is not None:
-        raise UserError(f"{home} has no hardware of its own: name {own}")
+    check_own(home)
     if directory is not None:
         _check_apart(Path(directory), home)
     use = _imported_on(design, home) if isinstance(design, ImportedNetwork) else _design_on(design, home, data)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fgnas.api.data import Data, data_of
-from fgnas.backends.project import MAPPING, MARK, built_project
+from fgnas.backends.project import MAPPING, MARK, built_project, check_own
 from fgnas.errors import UserError
 from fgnas.hardware.kinds import described_kind
 from fgnas.tools.calls import calls_of
@@ -176,11 +176,11 @@ class Project:
     def run(self, port: str, baud: int | None = None, vectors: Path | None = None) -> dict[str, Any]:
         """Run the vectors, or those in another folder, on the board at a serial port or socket://HOST:PORT."""
         from fgnas.board.boards import find_board
-        from fgnas.board.platform import connect, load_driver
+        from fgnas.board.platform import connect, driver_of
         from fgnas.board.run import run_project
 
         self._needs_own()
-        load_driver(self.directory)
+        driver_of(self.directory)
         if vectors is not None and not (vectors / "vectors.json").is_file():
             raise UserError(f"{vectors} has no vectors.json: name a folder like {self.directory / 'vectors'}")
         speed = baud or find_board("ulx3s-85f").baud
@@ -210,8 +210,7 @@ class Project:
     def _needs_own(self) -> None:
         """Raise UserError where the folder holds several accelerators, or none of its own."""
         self._needs_one()
-        if (home := built_project(self.directory)) is not None:
-            raise UserError(f"{self.directory} has no hardware of its own: name {home}")
+        check_own(self.directory)
 
     def _needs_folder(self) -> None:
         """Raise UserError where a file, such as a design, is in place of the folder."""

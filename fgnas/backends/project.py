@@ -80,6 +80,12 @@ def built_project(directory: Path) -> Path | None:
     return home
 
 
+def check_own(directory: Path) -> None:
+    """Raise UserError where a folder has no hardware of its own: with the project that has it."""
+    if (home := built_project(directory)) is not None:
+        raise UserError(f"{directory} has no hardware of its own: name {home}")
+
+
 def rows_of(directory: Path) -> str:
     """What the results of a project are rows of: nodes, or the graphs of an imported network."""
     try:

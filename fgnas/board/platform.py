@@ -209,11 +209,17 @@ def connect(port: str, baud: int, timeout_s: float = TIMEOUT_S) -> Connection:
         raise
 
 
-def load_driver(directory: Path) -> ModuleType:
-    """The module driver.py of a project."""
+def driver_of(directory: Path) -> Path:
+    """The driver.py of a project. Raises UserError without one."""
     path = directory / "driver.py"
     if not path.is_file():
         raise UserError(f"{directory} has no driver.py: write a project with `fgnas hls`")
+    return path
+
+
+def load_driver(directory: Path) -> ModuleType:
+    """The module driver.py of a project. Raises UserError without one."""
+    path = driver_of(directory)
     spec = importlib.util.spec_from_file_location("fgnas_project_driver", path)
     if spec is None or spec.loader is None:
         raise UserError(f"cannot load {path}")
