@@ -12,6 +12,8 @@ DESIGN ?= best
 option = $(if $($(1)),--$(2) '$($(1))')
 spelt = $(shell tr A-Z_ a-z- <<<$(1))
 options = $(strip $(foreach name,$(1),$(call option,$(name),$(call spelt,$(name)))))
+# The value of a variable that has no default.
+needed = '$(or $($(1)),$(error $(1) is needed: $(2)))'
 # An option without a value is given by anything but these.
 chosen = $(filter-out 0 no false,$($(1)))
 flags = $(strip $(foreach name,$(1),$(if $(call chosen,$(name)),--$(call spelt,$(name)))))
@@ -50,7 +52,7 @@ search: ## search: DATASET FPGA LATENCY_MS LUT FF DSP CHILDREN SEED RUN and ever
 
 map: ## the exact front of mappings: PLATFORM MODEL, GRANULARITY SETTING LATENCY_MS ENERGY_MJ POWER_W TRANSITIONS METHOD; SHORTCUTS=1; with a device's folder: MULTIPLIERS BEAT_BITS BITS CLOCK_MHZ START_US INTERRUPT_US OUT
 	@scripts/setup.sh
-	$(fgnas) map '$(PLATFORM)' '$(MODEL)' $(call options,$(map_options)) $(call flags,SHORTCUTS)
+	$(fgnas) map $(call needed,PLATFORM,make map PLATFORM=xavier MODEL=b0) $(call needed,MODEL,make map PLATFORM=xavier MODEL=b0) $(call options,$(map_options)) $(call flags,SHORTCUTS)
 
 platform: ## time the steps of a vision GNN on this processor: OUT (default: platform.toml) KERNELS DATASET RUNS WATTS IDLE_WATTS; CPU=1
 	@scripts/setup.sh
@@ -86,7 +88,7 @@ board: ## the bitstream of hls/DESIGN for a board with an ECP5: BOARD MEMORY_KB 
 
 run: ## run the graph of hls/DESIGN on a board: PORT (such as /dev/ttyUSB0) BAUD
 	@scripts/setup.sh board
-	$(fgnas) run 'hls/$(DESIGN)' --port '$(PORT)' $(call options,BAUD)
+	$(fgnas) run 'hls/$(DESIGN)' --port $(call needed,PORT,make run PORT=/dev/ttyUSB0) $(call options,BAUD)
 
 report: ## write the page of a search and of hls/DESIGN: RUN (default: the latest), DESIGN (default: best)
 	@scripts/setup.sh

@@ -109,3 +109,11 @@ def test_all_makes_everything_in_order() -> None:
 def test_a_misspelt_variable_is_refused_by_name() -> None:
     done = dry("search", "LATENCY=1.0")
     assert done.returncode == 2 and "LATENCY is not a variable" in done.stderr and "LATENCY_MS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"), [(["run"], "PORT"), (["map"], "PLATFORM"), (["map", "PLATFORM=xavier"], "MODEL")]
+)
+def test_a_variable_that_is_needed_is_asked_for_by_name(arguments: list[str], name: str) -> None:
+    done = dry(*arguments)
+    assert done.returncode == 2 and f"{name} is needed: make {arguments[0]}" in done.stderr

@@ -25,7 +25,6 @@ from fgnas.hardware import wire
 from fgnas.hardware.array.bits import packed, signed, unpacked
 from fgnas.hardware.wire import Beats, Field, Layout, Register
 
-"""[beats, bytes of a beat], little-endian within a beat."""
 PORT_WIDTHS = array_sizes.PORT_WIDTHS
 """Widths of the memory port that an engine can have."""
 
