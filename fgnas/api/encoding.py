@@ -100,7 +100,7 @@ def _imported_on(network: ImportedNetwork, home: Path) -> _Use:
         try:
             if summary.get("target", PIPELINE.name) != ARRAY.name:
                 raise UserError("an imported network runs on an array")
-            engine = Engine.of(summary["engine"])
+            engine = Engine.of(summary.get("engine"))
             found = imported_on(engine, network.source)
         except UserError as error:
             raise _refused(home, network.label, error) from None

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from jinja2 import TemplateError
+
 from fgnas import systems
 from fgnas.engine.contracts import System
 from fgnas.engine.store import RunStore, compare
@@ -33,16 +35,15 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
 
     Shares by chance are omitted if the run's data or system is not available.
     """
-    run = RunRecord.read(store)
-    page = page or store.folder / PAGE
     with _made_by_another_version(store.folder):
+        run = RunRecord.read(store)
         system = _system(run.config["system"])
         if system is None:
             html = run_html(run_page(run))
         else:
             options = system.Options.unresolved(run.config["options"])
             html = run_html(run_page(run, _chance(run, system, data), options, _built(system)))
-    write_page(html, page)
+    write_page(html, page := page or store.folder / PAGE)
     return page
 
 
@@ -66,17 +67,20 @@ def _built(system: System) -> Built:
 def report_device(folder: DeviceFolder, page: Path | None = None) -> Path:
     """Write the page of a measured device to `page` or to report.html in its folder; returns the path."""
     page = page or folder.path / PAGE
-    write_page(device_html(device_page(folder)), page)
+    with _made_by_another_version(folder.path):
+        html = device_html(device_page(folder))
+    write_page(html, page)
     return page
 
 
 @contextmanager
 def _made_by_another_version(folder: Path) -> Iterator[None]:
-    """Report a missing or unknown field of a file in one line."""
+    """Report a field of a file that is missing, unknown or of another kind in one line."""
     try:
         yield
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{folder} was made by another version of fgnas ({error}): make it again") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, TemplateError) as error:
+        message = f"{folder} was made by another version of fgnas, or edited ({error}): make it again"
+        raise UserError(message) from None
 
 
 def _chance(run: RunRecord, system: System, data: Any) -> Chance | None:
@@ -118,11 +122,9 @@ def report_project(
         kind = _page_of(directory)
         project = kind.RECORD.read(directory)
         found = project.data(data)
-    accuracy = project.float_accuracy(found)
-    page = page or directory / PAGE
-    with _made_by_another_version(directory):
+        accuracy = project.float_accuracy(found)
         html = project_html(kind.PAGE(project, found, accuracy, device or _device_of(project)))
-    write_page(html, page)
+    write_page(html, page := page or directory / PAGE)
     return page
 
 

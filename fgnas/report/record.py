@@ -182,7 +182,7 @@ class PointRecord(ProjectRecord):
     def read(cls, directory: Path) -> PointRecord:
         """The record of a project. Raises UserError if the folder holds none or a damaged one."""
         found = cls.common(directory)
-        engine = Engine.of(found["summary"]["engine"])
+        engine = Engine.of(found["summary"].get("engine"))
         return cls(**found, engine=engine, logits=_run_of_logits(directory / "vectors", engine)[1])
 
     def data(self, given: GraphData | None = None) -> None:
@@ -248,7 +248,7 @@ class ArrayRecord(ProjectRecord):
     def read(cls, directory: Path) -> ArrayRecord:
         """The record of a project. Raises UserError if the folder holds none or a damaged one."""
         found = cls.common(directory)
-        engine = Engine.of(found["summary"]["engine"])
+        engine = Engine.of(found["summary"].get("engine"))
         sizes, runs = found["sizes"], _runs_of_logits(directory)
         if not runs:
             order, logits = _run_of_logits(directory / "vectors", engine)

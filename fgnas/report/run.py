@@ -160,7 +160,7 @@ class RunPage:
     def saved_label(self) -> str:
         """The label of the cost that the cheapest design saves."""
         assert self.run.cheapest is not None
-        return next(cost.label for cost in self.run.costs if cost.name == self.run.cheapest["saved"])
+        return {cost.name: cost.label for cost in self.run.costs}[self.run.cheapest["saved"]]
 
     @property
     def retrained(self) -> bool:

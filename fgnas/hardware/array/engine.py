@@ -425,7 +425,7 @@ class Engine:
             given |= {"shifts": tuple(content["shifts"]), "finished": content.get("finished", LANES)}
             neighbours = Neighbours(**content["neighbours"]) if "neighbours" in content else None
             return cls(**{**given, "modes": modes, "softmax": softmax, "neighbours": neighbours})
-        except (KeyError, TypeError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise UserError(OTHER_VERSION) from None
 
 

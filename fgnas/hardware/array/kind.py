@@ -70,7 +70,7 @@ class MultiplierArray:
 
     def fit_built(self, summary: dict[str, Any], design: Design, network: Network, data: GraphData) -> FittedArray:
         """On the array of another project, as fast as it runs there."""
-        engine = Engine.of(summary["engine"])
+        engine = Engine.of(summary.get("engine"))
         source = array_network(design, network, GraphShape.of(data), data.label)
         first, *further = layer_graphs(data, design.rates)
         return FittedArray(source, network, data, Wanted(), runs_on(engine, source, first, further))
