@@ -29,6 +29,8 @@ def measure(
     from fgnas.report.make import report_device
     from fgnas.systems.hgnas.measuring import measure_device
 
+    if not resume:
+        _check_free(Path(out))
     try:
         folder = measure_device(options, Path(out), None if start is None else Path(start), resume)
     except KeyboardInterrupt:
@@ -36,6 +38,18 @@ def measure(
         raise KeyboardInterrupt(command if DeviceFolder(Path(out)).begun else "") from None
     report_device(folder)
     return folder
+
+
+def _check_free(out: Path) -> None:
+    """Raise UserError for a folder with files that are not of a device, which would lie among them."""
+    from fgnas.hardware.measured.device import NETWORKS, DeviceFolder
+
+    if DeviceFolder(out).begun or not out.is_dir():
+        return
+    # A measurement that was killed at its very beginning left no more than its networks.
+    others = sorted(path.name for path in out.iterdir() if path.name != NETWORKS and not path.name.startswith("."))
+    if others:
+        raise UserError(f"{out} holds {others[0]}, and a device has a folder of its own: give another --out")
 
 
 def price_network(

@@ -183,6 +183,7 @@ def test_what_is_refused(device: Path, clouds: Path, tmp_path: Path, capsys: pyt
         ([*search, "--target", str(device), "--latency-ms", "1e-6"], "no feasible design"),
         ([*measured, str(device)], "holds a device already: continue it with --resume"),
         ([*measured, str(device), "--resume", "--threads", "2"], "threads is 1 there and 2 here"),
+        ([*measured, str(clouds.parent)], "and a device has a folder of its own: give another --out"),
         ([*measured, str(tmp_path / "few"), "--networks", "5"], "too few"),
         ([*measured, str(tmp_path / "new"), "--resume"], "is no measured device"),
         ([*measured, str(tmp_path / "from"), "--from", str(tmp_path)], "is no measured device"),
