@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from fgnas.api import pricing
-from fgnas.cli import as_here, main
+from fgnas.cli import main
+from fgnas.commands.show import as_here
 
 TIGHT = ["--dataset", "digits", "--latency-ms", "2", "--dsp", "100", "--children", "6", "--workers", "2"]
 
