@@ -76,9 +76,8 @@ def _show_calls(by_call: dict[str, dict[str, Any]]) -> None:
 
 
 def _add_synth(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
+    add_project(sub)
     add_arguments(sub, Options, ("family", "fpga"))
-    add_json(sub)
 
 
 def _synth(options: argparse.Namespace) -> int:
@@ -114,11 +113,10 @@ def _timing(options: argparse.Namespace) -> int:
 
 
 def _add_vitis(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("directory", type=Path, metavar="DIR", help="a project that `fgnas hls` wrote")
+    add_project(sub)
     sub.add_argument(
         "--step", choices=("csim", "csynth", "cosim", "impl"), default="csynth", help="default: %(default)s"
     )
-    add_json(sub)
 
 
 def _vitis(options: argparse.Namespace) -> int:

@@ -43,7 +43,8 @@ def report_run(store: RunStore, page: Path | None = None, data: Any = None) -> P
         else:
             options = system.Options.unresolved(run.config["options"])
             html = run_html(run_page(run, _chance(run, system, data), options, _built(system)))
-    write_page(html, page := page or store.folder / PAGE)
+    page = page or store.folder / PAGE
+    write_page(html, page)
     return page
 
 
@@ -124,7 +125,8 @@ def report_project(
         found = project.data(data)
         accuracy = project.float_accuracy(found)
         html = project_html(kind.PAGE(project, found, accuracy, device or _device_of(project)))
-    write_page(html, page := page or directory / PAGE)
+    page = page or directory / PAGE
+    write_page(html, page)
     return page
 
 
