@@ -388,8 +388,10 @@ def _set_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]], graphs: in
 
 
 def _split_faults(labels: NDArray[Any], masks: dict[str, NDArray[Any]]) -> Iterator[str]:
-    """Faults of splits: those of their masks, a class that does not train."""
+    """Faults of splits: those of their masks, too few classes, a class that does not train."""
     yield from mask_faults(masks)
+    if labels.max() < 1:
+        yield "y has fewer than two classes"
     missing = np.setdiff1d(np.arange(labels.max() + 1), labels[masks["train"]])
     if len(missing):
         yield f"class {missing[0]} is missing among the graphs that train"

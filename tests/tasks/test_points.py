@@ -184,6 +184,7 @@ def test_a_file_of_graphs(tmp_path: Path) -> None:
         ({"points": np.full((12, 2, 3), np.nan)}, "not finite"),
         ({"y": np.zeros(11, int)}, "y must be 12 whole numbers"),
         ({"y": np.array([0] * 11 + [1])}, "class 1 is missing among the graphs that train"),
+        ({"y": np.zeros(12, int)}, "y has fewer than two classes"),
         ({"val_mask": np.zeros(12, bool)}, "no graph is to val"),
         ({"val_mask": np.ones(12, bool)}, "in two splits"),
         ({"test_mask": np.ones(12, int)}, "test_mask must be 12 truth values"),

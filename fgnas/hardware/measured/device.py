@@ -152,7 +152,7 @@ class DeviceFolder:
 
     def lines(self) -> list[Line]:
         """The measurements so far."""
-        return read_lines(self.path / RECORD)
+        return read_lines(self.path / RECORD, self.device().networks)
 
     def record(self) -> Path:
         """The file that measurements are appended to."""

@@ -112,8 +112,11 @@ def _class(one: Operation) -> str:
     match one:
         case Aggregate():
             return f"{one.reducer} {one.message}"
-        case Combine():
+        case Combine() if one.features in WIDTHS:
             return "combine"
+        case Combine():
+            raise UserError(f"a predictor knows no combine of {one.features} features: time the network itself, with "
+                            "--measure")  # fmt: skip
         case Connect():
             return "skip"
         case Sample():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,7 +39,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Line:
-    """One measurement: of the network at a place of the list, its time in a round or its memory."""
+    """One measurement: of the network at a place of the list, its time in a round or its memory. Raises ValueError for
+    what is neither."""
 
     place: int
     round: int | None = None
@@ -46,13 +48,25 @@ class Line:
     milliseconds: float | None = None
     memory: int | None = None
 
+    def __post_init__(self) -> None:
+        timed = self.round is not None
+        counts = (self.place, self.round if timed else self.memory)
+        amounts = (self.ratio, self.milliseconds)
+        if not (
+            all(isinstance(one, int) and one >= 0 for one in counts)
+            and all(isinstance(one, int | float) and 0 < one < math.inf if timed else one is None for one in amounts)
+            and not (timed and self.memory is not None)
+        ):
+            raise ValueError(f"neither a time nor a memory: {self.to_json()}")
+
     def to_json(self) -> str:
         """One line."""
         return canonical_json({name: value for name, value in vars(self).items() if value is not None})
 
 
-def read_lines(path: Path) -> list[Line]:
-    """The whole lines of a record; a last one that a killed process left half written is cut off the file.
+def read_lines(path: Path, networks: int) -> list[Line]:
+    """The whole lines of a record of so many networks; a last one that a killed process left half written is cut off
+    the file.
 
     Raises UserError for any other line that is wrong.
     """
@@ -63,7 +77,10 @@ def read_lines(path: Path) -> list[Line]:
     if len(whole) < len(content):
         path.write_bytes(whole)
     try:
-        return [Line(**json.loads(line)) for line in whole.splitlines()]
+        lines = [Line(**json.loads(line)) for line in whole.splitlines()]
+        if beyond := [line for line in lines if line.place >= networks]:
+            raise ValueError(f"network {beyond[0].place} of {networks}")
+        return lines
     except (TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): measure again, with another --out") from None
 

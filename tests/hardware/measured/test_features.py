@@ -42,3 +42,5 @@ def test_an_encoding_by_hand() -> None:
 def test_operations_that_no_space_has() -> None:
     with pytest.raises(UserError, match="a predictor knows no edgeconv: time the network itself"):
         encoded([baseline("dgcnn", TAIL)], CLOUD)
+    with pytest.raises(UserError, match="a predictor knows no combine of 48 features: time the network itself"):
+        encoded([PointNetwork((Combine(48),), TAIL)], CLOUD)

@@ -19,20 +19,26 @@ def written(path: Path, tail: str = "") -> Path:
 
 
 def test_lines_come_back(tmp_path: Path) -> None:
-    assert read_lines(written(tmp_path / "record")) == LINES
-    assert read_lines(tmp_path / "none") == []
+    assert read_lines(written(tmp_path / "record"), 2) == LINES
+    assert read_lines(tmp_path / "none", 2) == []
 
 
 def test_a_half_written_line_is_cut_off(tmp_path: Path) -> None:
     path = written(tmp_path / "record", '{"place":1,"rati')
-    assert read_lines(path) == LINES
+    assert read_lines(path, 2) == LINES
     assert path.read_bytes() == written(tmp_path / "whole").read_bytes()
 
 
-@pytest.mark.parametrize("line", ["no json", '{"place": 1, "other": 2}'])
+@pytest.mark.parametrize("line", [
+    "no json", "[]", '{"place": 1, "other": 2}', '{"place": 1}', '{"place": -1, "memory": 4096}',
+    '{"place": "1", "memory": 4096}', '{"place": 2, "memory": 4096}', '{"place": 1, "memory": 4096, "ratio": 0.5}',
+    '{"place": 1, "round": 0, "ratio": 0.5}', '{"place": 1, "round": 0, "ratio": 0, "milliseconds": 0.1}',
+    '{"place": 1, "round": 0, "ratio": 0.5, "milliseconds": NaN}',
+    '{"place": 1, "round": 0, "ratio": 0.5, "milliseconds": 0.1, "memory": 4096}',
+])  # fmt: skip
 def test_a_wrong_line_is_named(line: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="record is damaged .* measure again"):
-        read_lines(written(tmp_path / "record", f"{line}\n"))
+        read_lines(written(tmp_path / "record", f"{line}\n"), 2)
 
 
 def test_gathered_by_hand() -> None:
