@@ -76,7 +76,7 @@ RANK_WORKERS = 2
 SHAPES: dict[str, dict[str, Any]] = {
     "supernet": {"epochs": 24, "own_epochs": 8, "children": 600, "leaders": 5, "finalists": 1},
     "trained": {
-        "scoring": "training", "method": "evolution", "score_epochs": 8, "children": 120, "leaders": 10, "folds": 3,
+        "scoring": "training", "method": "evolution", "score_epochs": 8, "children": 120, "leaders": 6,
         "finalists": 2,
     },
 }  # fmt: skip

@@ -126,21 +126,25 @@ class Workers:
         own = getattr(trainer, "warm_up", None)
         self.warm_up(own or functools.partial(importlib.import_module, type(trainer).__module__))
 
-    def run(self, jobs: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
-        """The results in the order of the jobs, in whatever order these end."""
+    def run(
+        self, jobs: Sequence[Any], function: Callable[[Any], Any],
+        ended: Callable[[int, Any], None] = lambda place, result: None,
+    ) -> list[Any]:  # fmt: skip
+        """The results in the order of the jobs, in whatever order these end; `ended` is told each, with its place."""
         results: dict[int, Any] = {}
         for _ in range(1 + ATTEMPTS):
             waiting = [place for place in range(len(jobs)) if place not in results]
             if not waiting:
                 return [results[place] for place in range(len(jobs))]
-            self._run_once(waiting, jobs, function, results)
+            self._run_once(waiting, jobs, function, results, ended)
         if len(results) == len(jobs):
             return [results[place] for place in range(len(jobs))]
         raise UserError(WORKERS_DIED)
 
     def _run_once(
-        self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any]
-    ) -> None:
+        self, waiting: list[int], jobs: Sequence[Any], function: Callable[[Any], Any], results: dict[int, Any],
+        told: Callable[[int, Any], None],
+    ) -> None:  # fmt: skip
         """Store the results of finished jobs, even if the executor breaks meanwhile."""
         executor = self._started()
         futures: dict[Future[Any], int] = {}
@@ -155,7 +159,8 @@ class Workers:
             ended, left = wait(left, WATCHED_EVERY_S, FIRST_COMPLETED)
             for future in ended:
                 try:
-                    results[futures[future]] = future.result()
+                    results[futures[future]] = result = future.result()
+                    told(futures[future], result)
                 except BrokenExecutor:
                     broken = True
             if left:

@@ -162,6 +162,7 @@ def search(
             loop.resume()
         _watched(loop, watchers)
         best = _deliver(parts, plan, loop, store, workers)
+        store.end_trainings()
         for watcher in watchers:
             watcher.end(store, best)
         return best

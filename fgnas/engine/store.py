@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class RunStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.children = folder / "children"
+        self.children, self.trainings = folder / "children", folder / "trainings"
         self._whole: dict[str, Any] | None = None
 
     @property
@@ -114,6 +115,10 @@ class RunStore:
         if (entry := self.early()) is not None:
             (self.folder / EARLY).unlink()
             self._remove_model(entry)
+
+    def end_trainings(self) -> None:
+        """Remove the results that a killed run would have continued with (`fgnas.engine.kept`)."""
+        shutil.rmtree(self.trainings, ignore_errors=True)
 
     def _remove_model(self, entry: dict[str, Any]) -> None:
         """Remove the file of an entry's model, unless it belongs to others, too."""

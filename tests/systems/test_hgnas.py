@@ -286,3 +286,42 @@ def test_killed_twice_in_the_supernet_and_in_both_stages(
         killed([*command, "cut", "2", str(clouds)], cut, lambda least=least: lines(trials) >= least)  # type: ignore[misc]
     subprocess.run([*command, "cut", "2", str(clouds)], check=True)
     same(cut, Path("runs", "whole"), FILES)
+
+
+TRAININGS = """
+import sys
+from pathlib import Path
+
+import fgnas
+
+if __name__ == "__main__":
+    begun = (Path("runs") / sys.argv[1] / "config.json").is_file()
+    given = {} if begun else {
+        "system": "hgnas", "dataset": sys.argv[3], "scoring": "training", "method": "random", "score_epochs": 4,
+        "children": 20, "leaders": 6, "folds": 4, "finalists": 2, "retrain_seeds": 2, "retrain_epochs": 8, "seed": 1,
+    }
+    fgnas.search(run=sys.argv[1], resume=begun, workers=int(sys.argv[2]), **given)
+"""
+
+
+@pytest.mark.slow
+def test_trainings_that_ended_before_a_kill_are_not_repeated(
+    clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed among the scores, the retrainings and the folds: the same bytes, and no file of a training is replaced."""
+    monkeypatch.chdir(tmp_path)
+    Path("program.py").write_text(TRAININGS)
+    command = [sys.executable, "program.py"]
+    subprocess.run([*command, "whole", "1", str(clouds)], check=True)
+    cut, whole, seen = Path("runs", "cut"), Path("runs", "whole"), dict[str, int]()
+
+    def kept(pattern: str) -> dict[str, int]:
+        return {path.name: path.stat().st_mtime_ns for path in (cut / "trainings").glob(pattern)}
+
+    for pattern, least in (("run_judged-*", 3), ("run_alone-*", 2), ("run_judged-*", 22)):
+        killed([*command, "cut", "2", str(clouds)], cut, lambda at=(pattern, least): len(kept(at[0])) >= at[1])  # type: ignore[misc]
+        assert seen.items() <= kept("*.pt").items()
+        seen = kept("*.pt")
+    subprocess.run([*command, "cut", "2", str(clouds)], check=True)
+    same(cut, whole, ("trials.jsonl", "leaders.json", "best.json"))
+    assert not (cut / "trainings").exists() and not (whole / "trainings").exists()

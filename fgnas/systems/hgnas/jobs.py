@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from fgnas.errors import UserError
+from fgnas.files import canonical_json
 from fgnas.networks.points import supernet, training
 from fgnas.networks.points.operations import PointNetwork, Tail
 from fgnas.networks.points.supernet import PointSupernet, supernet_of
@@ -65,6 +66,13 @@ class Alone:
     recipe: Recipe
     seed: int
     fold: Fold | None = None
+
+    @property
+    def name(self) -> str:
+        """A hash of all of it."""
+        content = {**vars(self), "source": vars(self.source), "network": self.network.to_dict(),
+                   "recipe": vars(self.recipe)}  # fmt: skip
+        return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
 
 
 def run_scoring(job: Scoring) -> list[float]:

@@ -12,6 +12,7 @@ import torch
 
 from fgnas import progress
 from fgnas.engine.jobs import Workers
+from fgnas.engine.kept import Kept
 from fgnas.engine.store import RunStore
 from fgnas.networks.points import supernet
 from fgnas.networks.points.supernet import SupernetRecipe, supernet_of
@@ -101,12 +102,13 @@ class TrainingScorer:
     trains = True
 
     def __init__(self, data: GraphSet, seed: int, recipe: Recipe) -> None:
-        self.source, self.seed, self.recipe = Source.of(data), seed, recipe
+        self.source, self.seed, self.recipe, self.kept = Source.of(data), seed, recipe, Kept()
 
     def prepare(self, store: RunStore, workers: Workers) -> None:
-        """Nothing."""
+        """Trainings that end from now on are kept in the run."""
+        self.kept = Kept(store.trainings)
 
     def values(self, candidates: Sequence[PointCandidate], workers: Workers) -> list[float]:
         """As `Scorer.values`."""
         jobs = [Alone(self.source, one.network, self.recipe, self.seed) for one in candidates]
-        return workers.run(jobs, run_judged)
+        return self.kept.run(workers, jobs, run_judged)

@@ -13,6 +13,7 @@ import torch
 from fgnas.costs import Quantity
 from fgnas.engine.contracts import Outcome, Score
 from fgnas.engine.jobs import Workers
+from fgnas.engine.kept import Kept
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
 from fgnas.files import replace_file
@@ -37,12 +38,13 @@ class PointTrainer:
     ) -> None:
         self.data, self.seed, self.scorer, self.alone, self.folds, self.bits = data, seed, scorer, alone, folds, bits
         self.scores = (Quantity("val", f"Validation {QUALITIES[data.kind]}", "share", lower_is_better=False),)
-        self.source = Source.of(data)
+        self.source, self.kept = Source.of(data), Kept()
         self._known: dict[str, float] = {}
         self._seen: set[str] = set()
 
     def prepare(self, store: RunStore, workers: Workers) -> None:
-        """Make what every score needs."""
+        """Make what every score needs; trainings that end from now on are kept in the run."""
+        self.kept = Kept(store.trainings)
         self.scorer.prepare(store, workers)
 
     def score(self, candidates: Sequence[PointCandidate], workers: Workers) -> list[Score]:
@@ -69,7 +71,7 @@ class PointTrainer:
         """Train every network alone, with the repetition's seed."""
         seed = self.seed + repetition
         jobs = [Alone(self.source, one.network, self.alone, seed) for one in candidates]
-        return [Outcome({"val": value}, seed, weights) for value, weights in workers.run(jobs, run_alone)]
+        return [Outcome({"val": value}, seed, weights) for value, weights in self.kept.run(workers, jobs, run_alone)]
 
     def judge(self, candidates: Sequence[PointCandidate], workers: Workers) -> list[list[float]]:
         """The quality of each network on every fold, whose graphs its training does not see. The seed draws them."""
@@ -78,7 +80,7 @@ class PointTrainer:
             Alone(self.source, one.network, self.alone, self.seed + 1 + fold.place, fold)
             for one in candidates for fold in folds
         ]  # fmt: skip
-        values = workers.run(jobs, run_judged)
+        values = self.kept.run(workers, jobs, run_judged)
         return [values[first : first + self.folds] for first in range(0, len(values), self.folds)]
 
     def refine(self, jobs: Sequence[tuple[PointCandidate, int, Outcome]], workers: Workers) -> list[Outcome]:
