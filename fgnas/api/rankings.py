@@ -106,6 +106,7 @@ def measured(
             known[candidate.hash, seeds] = one
         content = "".join(f"{canonical_json(one)}\n" for one in known.values())
         replace_file(store.folder / RESULTS, content.encode())
+        store.end_trainings()
     return [known[candidate.hash, seeds] for candidate in candidates]
 
 

@@ -13,7 +13,9 @@ from killing import killed, lines, same
 from point_clouds import write_clouds
 
 import fgnas
+from fgnas.api.rankings import rank
 from fgnas.cli import main
+from fgnas.engine.jobs import process_pool
 from fgnas.errors import UserError
 from fgnas.networks.norm import Norm
 from fgnas.networks.points import training
@@ -238,6 +240,16 @@ def test_more_folds_than_clouds(clouds: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="--folds 41 are more than the 40 graphs for training and validation: give fe"):
         fgnas.search(system="hgnas", dataset=str(clouds), folds=41)
+
+
+def test_ranking_leaves_no_trainings_behind(clouds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = fgnas.search(
+        system="hgnas", dataset=str(clouds), epochs=1, own_epochs=1, method="random", children=4, leaders=1,
+        retrain_seeds=1, retrain_epochs=1, workers=1,
+    )  # fmt: skip
+    assert rank(run.store, process_pool(1), 2, 2)["trainings"] == 4
+    assert not run.store.trainings.exists() and lines(run.folder / "rank.jsonl") == 2
 
 
 FILES = ("trials.jsonl", "leaders.json", "best.json", "supernet-shared.pt")
