@@ -157,7 +157,7 @@ class Workers:
         left = set(futures)
         while left:
             ended, left = wait(left, WATCHED_EVERY_S, FIRST_COMPLETED)
-            for future in ended:
+            for future in sorted(ended, key=lambda one: one.exception() is not None):  # an error loses no result
                 try:
                     results[futures[future]] = result = future.result()
                     told(futures[future], result)
