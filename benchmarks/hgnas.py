@@ -276,7 +276,7 @@ class Timed(NamedTuple):
 
 
 def block_seconds(milliseconds: Iterable[float]) -> float:
-    """Seconds of timing networks once: a block of each and one of the reference, of 20 runs and 20 ms at least."""
+    """Seconds of timing networks once: a block of each and one of the reference, of 5 runs and 20 ms at least."""
     shortest, runs = Block().milliseconds, Block().runs
     return sum(max(shortest, runs * one) + shortest for one in milliseconds) / 1000
 

@@ -29,9 +29,9 @@ FOLDER = PACKAGE.parent / "build" / "devices"
 DEVICES: dict[str, dict[str, Any]] = {
     "one-thread": {},
     "two-threads": {"threads": 2},
-    "shapes-256": {"dataset": "shapes", "networks": 600, "rounds": 2},
-    "shapes-1024": {"dataset": "shapes-1024", "networks": 600, "rounds": 2, "memory": True},
-    "quick": {"networks": 500, "rounds": 1},
+    "shapes-256": {"dataset": "shapes", "networks": 1000},
+    "shapes-1024": {"dataset": "shapes-1024", "networks": 800, "memory": True},
+    "quick": {"networks": 400, "rounds": 2},
 }
 """Options of `fgnas measure`."""
 FIRST, SECOND, MIDDLE, LARGE, QUICK = DEVICES

@@ -23,6 +23,7 @@ def _add_measure(sub: argparse.ArgumentParser) -> None:
 
 def _measure(options: argparse.Namespace) -> int:
     from fgnas import api
+    from fgnas.hardware.measured.judge import NOISE_FLOOR
     from fgnas.systems.hgnas.options import MeasureOptions
 
     given = chosen(options, MeasureOptions)
@@ -37,7 +38,7 @@ def _measure(options: argparse.Namespace) -> int:
              *(f"{share:.1%}" for share in one.within)) for name, one in held.items()
         ]  # fmt: skip
         if what == "latency" and verdict.floor is not None:
-            rows.append(("a round against another", f"{verdict.floor.mape:.2%}",
+            rows.append((NOISE_FLOOR, f"{verdict.floor.mape:.2%}",
                          *(f"{share:.1%}" for share in verdict.floor.within)))  # fmt: skip
         title = f"Predicted {what} of {next(iter(held.values())).samples} networks held out; * is the default"
         show.table(title, ("", "mean error", "within 1 %", "5 %", "10 %"), rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fgnas.hardware.measured import predictors
 from fgnas.hardware.measured.device import LATENCY, MEMORY, Device, DeviceFolder, Verdict, bases
-from fgnas.hardware.measured.judge import Judged
+from fgnas.hardware.measured.judge import NOISE_FLOOR, Judged
 from fgnas.report import axis, chart
 from fgnas.report.chart import Frame, Panel, Series
 
@@ -60,7 +60,7 @@ def device_page(folder: DeviceFolder) -> DevicePage:
         rows = [Row(name, name == verdict.chosen[what], verdict.validation[what][name], one)
                 for name, one in by_name.items()]  # fmt: skip
         if what == LATENCY and verdict.floor is not None:
-            rows.append(Row("a round against another", False, None, verdict.floor))
+            rows.append(Row(NOISE_FLOOR, False, None, verdict.floor))
         rows += [Row(f"estimate: {name}", False, None, one) for name, one in verdict.estimates.items()
                  if what == MEMORY]  # fmt: skip
         base = bases(what, networks, folder.device().cloud)

@@ -27,7 +27,7 @@ from fgnas.engine.trial import Trial
 from fgnas.hardware.array.arrangement import Arrangement
 from fgnas.hardware.array.placing import fit
 from fgnas.hardware.measured.device import LATENCY, Device, Verdict
-from fgnas.hardware.measured.judge import Judged
+from fgnas.hardware.measured.judge import NOISE_FLOOR, Judged
 from fgnas.networks.points.operations import TAILS, Aggregate, Combine, PointNetwork, Sample
 from fgnas.networks.points.training import Recipe, train
 from fgnas.networks.points.work import Cloud
@@ -174,7 +174,7 @@ def device() -> DevicePage:
     measured = Device("a processor", 1, versions, "clouds", "0f", Cloud(10, 3, 4, 2), TAILS["small"], 0, 24, 2, False)
     return DevicePage(
         "here", measured, Verdict(1.2345678, {LATENCY: "ours"}, {LATENCY: {"ours": found}}, {LATENCY: {"ours": found}}),
-        [Predicted(LATENCY, [Row("ours", True, found, found), Row("a round against another", False, None, found)],
+        [Predicted(LATENCY, [Row("ours", True, found, found), Row(NOISE_FLOOR, False, None, found)],
                    [panel("ours, ms", [0.1, 0.2, 0.30000000000000004], [0.11, 0.19, 0.3])])],
     )  # fmt: skip
 

@@ -82,7 +82,7 @@ class Verdict:
         reference_ms: the reference's time, the median over all blocks.
         chosen: the best predictor on the networks that choose, by what it predicts.
         validation, held_out: errors by what is predicted, then by predictor.
-        floor: a round against another.
+        floor: half of the rounds against the others.
         estimates: errors of the estimates of memory on the same networks.
     """
 

@@ -13,6 +13,8 @@ from fgnas.hardware.measured.record import Measured
 
 BOUNDS = (0.01, 0.05, 0.10)
 """Relative errors within which predictions are counted (HGNAS, table 4)."""
+NOISE_FLOOR = "half of the rounds against the others"
+"""What stands beside predictors on pages: see `noise_floor`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,10 @@ def judged(predicted: NDArray[np.float64], measured: NDArray[np.float64]) -> Jud
 
 
 def noise_floor(measured: Sequence[Measured]) -> Judged | None:
-    """A round against the next one: no prediction of one round can be better. None with one round alone."""
-    pairs = [pair for one in measured for pair in zip(one.ratios, one.ratios[1:], strict=False)]
-    if not pairs:
+    """Every other round against the rounds between them, each half as it is measured: no prediction of half the rounds
+    can be better. None with one round alone."""
+    halves = [(min(one.ratios[::2]), min(one.ratios[1::2])) for one in measured if len(one.ratios) > 1]
+    if not halves:
         return None
-    first, second = np.array(pairs).T
+    first, second = np.array(halves).T
     return judged(first, second)

@@ -77,10 +77,10 @@ def _time(
     plan = [pair for pair in ordered(device) if pair not in done]
     reference = one.work(baseline(REFERENCE, device.tail))
     makes = [_make(one, networks[place]) for _, place in plan]
-    total = device.networks * device.rounds
+    total, nearby = device.networks * device.rounds, timing.NEARBY if device.rounds > 1 else timing.BESIDE
     with progress.counted("time networks", total, "blocks") as bar, timing.quiet(device.threads):
         for number, ((turn, place), found) in enumerate(
-            zip(plan, timing.ratios(makes, reference, block), strict=True), len(done) + 1
+            zip(plan, timing.ratios(makes, reference, block, nearby), strict=True), len(done) + 1
         ):
             _append(record, Line(place, turn, found.ratio, found.nanoseconds / 1e6))
             bar.show(number)

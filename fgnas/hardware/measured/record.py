@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ class Measured:
     Attributes:
         network: in canonical form.
         ratios: its time over the reference's, round by round.
-        milliseconds: of a run, the median over the rounds.
+        milliseconds: of a run, in the round of the least ratio.
         memory: bytes that a run needs; None where that was not measured.
     """
 
@@ -33,8 +32,8 @@ class Measured:
 
     @property
     def ratio(self) -> float:
-        """The median over the rounds."""
-        return statistics.median(self.ratios)
+        """The least of the rounds, which other programmes disturbed least."""
+        return min(self.ratios)
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,8 @@ def gathered(networks: Sequence[PointNetwork], lines: Sequence[Line]) -> list[Me
     found = []
     for place in sorted(timed):
         mine = sorted(timed[place], key=lambda line: line.round or 0)
-        ratios = tuple(line.ratio for line in mine if line.ratio is not None)
-        spent = statistics.median(line.milliseconds for line in mine if line.milliseconds is not None)
-        found.append(Measured(networks[place], ratios, spent, memory.get(place)))
+        times = [(line.ratio, line.milliseconds) for line in mine
+                 if line.ratio is not None and line.milliseconds is not None]  # fmt: skip
+        ratios = tuple(ratio for ratio, _ in times)
+        found.append(Measured(networks[place], ratios, min(times)[1], memory.get(place)))
     return found

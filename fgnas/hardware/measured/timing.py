@@ -1,11 +1,18 @@
 """Times of pieces of work as ratios to a reference's: each is timed between two blocks of the reference, so that a
-machine whose speed drifts gives the same ratios."""
+machine whose speed drifts gives the same ratios.
+
+Whatever else runs on a machine makes work slower for a while, never faster, and not a piece of work and its reference
+alike. So the low end of a block counts. Where rounds lie minutes apart, one of them is hardly disturbed: then the least
+ratio counts, to the least of many blocks of the reference. Rounds in a row are all disturbed or none: then it is the
+median, of ratios to the blocks on both sides.
+"""
 
 from __future__ import annotations
 
 import gc
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +22,12 @@ import numpy as np
 import torch
 
 Work = Callable[[], Any]
+
+LOW = 0.2
+"""The quantile of a block's runs that is its time."""
+BESIDE, NEARBY = 2, 16
+"""Blocks of the reference, the one after a piece of work and those before it, whose least a ratio is to: where rounds
+follow each other, and where they lie far apart."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +41,20 @@ class Block:
     """
 
     warm: int = 3
-    runs: int = 20
+    runs: int = 5
     milliseconds: float = 20.0
 
 
 class Ratio(NamedTuple):
-    """One timed block: the median of its runs over that of the reference around it, and itself in nanoseconds."""
+    """One timed block: its time over the reference's nearby, both of them in nanoseconds, too."""
 
     ratio: float
     nanoseconds: float
     reference: float
 
 
-def median_ns(work: Work, block: Block) -> float:
-    """The median time of a run, in nanoseconds."""
+def low_ns(work: Work, block: Block) -> float:
+    """The time of a run that nothing disturbs, in nanoseconds: the low end of a block."""
     for _ in range(block.warm):
         work()
     found, begun = list[int](), time.perf_counter_ns()
@@ -49,18 +62,19 @@ def median_ns(work: Work, block: Block) -> float:
         start = time.perf_counter_ns()
         work()
         found.append(time.perf_counter_ns() - start)
-    return statistics.median(found)
+    return float(np.quantile(found, LOW))
 
 
-def ratios(works: Iterable[Callable[[], Work]], reference: Work, block: Block) -> Iterator[Ratio]:
+def ratios(
+    works: Iterable[Callable[[], Work]], reference: Work, block: Block, nearby: int = BESIDE
+) -> Iterator[Ratio]:
     """Each piece of work in turn, between two blocks of the reference; a piece is made when its turn comes."""
-    before = median_ns(reference, block)
+    found = deque([low_ns(reference, block)], maxlen=nearby)
     for make in works:
-        spent = median_ns(make(), block)
-        after = median_ns(reference, block)
-        around = (before + after) / 2
-        yield Ratio(spent / around, spent, around)
-        before = after
+        spent = low_ns(make(), block)
+        found.append(low_ns(reference, block))
+        least = min(found)
+        yield Ratio(spent / least, spent, least)
 
 
 def spans(works: Sequence[Work], reference: Work, block: Block, rounds: int, seed: int = 0) -> list[float]:

@@ -128,8 +128,8 @@ def write_platform(
 def _sources(
     runs: int, kernels: Sequence[AnyKernel], power: Power | None, overhead: Overhead
 ) -> dict[str, dict[str, Any]]:
-    how = (f"median of {runs} runs on one image in {ROUNDS} rounds, between runs of the first step, eager torch "
-           f"{torch.__version__}, one thread, {cpu_name()}")  # fmt: skip
+    how = (f"first fifth of {runs} runs on one image in the median of {ROUNDS} rounds, between runs of the first step, "
+           f"eager torch {torch.__version__}, one thread, {cpu_name()}")  # fmt: skip
     found = {"stopwatch": ("measured", how)}
     if kernels:
         around = "what the processor does around a call: rest of the step, features to beats, results back"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fgnas.hardware.measured import timing
-from fgnas.hardware.measured.timing import Block, median_ns, quiet, ratios, spans
+from fgnas.hardware.measured.timing import BESIDE, NEARBY, Block, low_ns, quiet, ratios, spans
 
 
 class Clock:
@@ -41,8 +41,8 @@ def test_a_block_by_hand(clock: Clock) -> None:
         runs.append(1)
         clock.now += next(spent)
 
-    assert median_ns(work, Block(warm=3, runs=3, milliseconds=0)) == 200 and len(runs) == 6
-    assert median_ns(clock.work(1000), Block(warm=0, runs=2, milliseconds=0.005)) == 1000
+    assert low_ns(work, Block(warm=3, runs=3, milliseconds=0)) == pytest.approx(140) and len(runs) == 6
+    assert low_ns(clock.work(1000), Block(warm=0, runs=2, milliseconds=0.005)) == 1000
     assert clock.now == 2700 + 600 + 5000
 
 
@@ -51,12 +51,34 @@ def test_ratios_by_hand(clock: Clock) -> None:
     assert [(one.ratio, one.nanoseconds, one.reference) for one in found] == [(0.5, 500, 1000), (4, 4000, 1000)]
 
 
-def test_a_drift_cancels(clock: Clock) -> None:
-    """A machine that becomes slower by half over the blocks: times change, ratios hardly."""
+@pytest.mark.parametrize("nearby", [BESIDE, NEARBY])
+def test_a_drift_cancels(nearby: int, clock: Clock) -> None:
+    """A machine that becomes slower by half over the blocks: times change, ratios by what it does within a few."""
     clock.drift = 1e-6
-    found = list(ratios([lambda: clock.work(1000)] * 300, clock.work(1000), Block(0, 1, 0)))
+    found = list(ratios([lambda: clock.work(1000)] * 300, clock.work(1000), Block(0, 1, 0), nearby))
     assert found[-1].nanoseconds > 1.5 * found[0].nanoseconds
-    assert max(abs(one.ratio - 1) for one in found) < 2e-3  # the clock counts whole nanoseconds
+    assert max(abs(one.ratio - 1) for one in found) < 2e-3 * nearby
+
+
+def test_a_disturbance_of_the_reference_does_not_count(clock: Clock) -> None:
+    """Every other block of the reference takes twice the time: the ratios are to the others."""
+    spent = iter([1000, 2000] * 5)
+
+    def reference() -> None:
+        clock.now += next(spent)
+
+    found = list(ratios([lambda: clock.work(500)] * 9, reference, Block(0, 1, 0)))
+    assert [one.ratio for one in found] == [0.5] * 9
+
+
+def test_the_reference_of_long_ago_does_not_count(clock: Clock) -> None:
+    spent = iter([1000] + [2000] * (NEARBY + 1))
+
+    def reference() -> None:
+        clock.now += next(spent)
+
+    found = list(ratios([lambda: clock.work(500)] * (NEARBY + 1), reference, Block(0, 1, 0), NEARBY))
+    assert [one.ratio for one in found] == [0.5] * (NEARBY - 1) + [0.25] * 2
 
 
 def test_work_is_made_when_its_turn_comes(clock: Clock) -> None:
