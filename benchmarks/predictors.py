@@ -31,7 +31,7 @@ DEVICES: dict[str, dict[str, Any]] = {
     "two-threads": {"threads": 2},
     "shapes-256": {"dataset": "shapes", "networks": 1000},
     "shapes-1024": {"dataset": "shapes-1024", "networks": 800, "memory": True},
-    "quick": {"networks": 400, "rounds": 2},
+    "quick": {"networks": 500, "rounds": 1},
 }
 """Options of `fgnas measure`."""
 FIRST, SECOND, MIDDLE, LARGE, QUICK = DEVICES

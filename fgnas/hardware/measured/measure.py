@@ -77,7 +77,7 @@ def _time(
     plan = [pair for pair in ordered(device) if pair not in done]
     reference = one.work(baseline(REFERENCE, device.tail))
     makes = [_make(one, networks[place]) for _, place in plan]
-    total, nearby = device.networks * device.rounds, timing.NEARBY if device.rounds > 1 else timing.BESIDE
+    total, nearby = device.networks * device.rounds, timing.nearby_of(device.rounds)
     with progress.counted("time networks", total, "blocks") as bar, timing.quiet(device.threads):
         for number, ((turn, place), found) in enumerate(
             zip(plan, timing.ratios(makes, reference, block, nearby), strict=True), len(done) + 1

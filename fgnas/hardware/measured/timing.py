@@ -65,6 +65,12 @@ def low_ns(work: Work, block: Block) -> float:
     return float(np.quantile(found, LOW))
 
 
+def nearby_of(rounds: int) -> int:
+    """How many blocks of the reference a ratio is to, where so many rounds lie far apart: one round alone has no other
+    that is disturbed less."""
+    return NEARBY if rounds > 1 else BESIDE
+
+
 def ratios(
     works: Iterable[Callable[[], Work]], reference: Work, block: Block, nearby: int = BESIDE
 ) -> Iterator[Ratio]:

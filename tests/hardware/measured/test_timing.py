@@ -81,6 +81,10 @@ def test_the_reference_of_long_ago_does_not_count(clock: Clock) -> None:
     assert [one.ratio for one in found] == [0.5] * (NEARBY - 1) + [0.25] * 2
 
 
+def test_one_round_is_compared_with_what_is_beside_it() -> None:
+    assert timing.nearby_of(1) == BESIDE == 2 and timing.nearby_of(2) == timing.nearby_of(3) == NEARBY
+
+
 def test_work_is_made_when_its_turn_comes(clock: Clock) -> None:
     made = []
 
