@@ -1,6 +1,7 @@
 """Files of users and runs: one line for what cannot be read; a reader sees the old content or the new, even after a
 full disk or a power cut."""
 
+import io
 import json
 import os
 from pathlib import Path
@@ -29,6 +30,15 @@ def replace_file(path: Path, content: bytes | str) -> None:
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def torch_bytes(content: Any) -> bytes:
+    """What torch.save writes of tensors and plain values."""
+    import torch  # takes seconds, which a page of a run does not need
+
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
 
 
 def canonical_json(data: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ import torch
 
 from fgnas.engine.jobs import Workers
 from fgnas.errors import UserError
-from fgnas.files import replace_file
+from fgnas.files import replace_file, torch_bytes
 
 
 class Named(Protocol):
@@ -42,14 +41,12 @@ class Kept:
         self.folder.mkdir(exist_ok=True)
         paths = [self.folder / f"{function.__name__}-{job.name}.pt" for job in jobs]
         left = [place for place, path in enumerate(paths) if not path.is_file()]
-        workers.run([jobs[place] for place in left], function, lambda at, result: _write(paths[left[at]], result))
+
+        def ended(at: int, result: Any) -> None:
+            replace_file(paths[left[at]], torch_bytes(result))
+
+        workers.run([jobs[place] for place in left], function, ended)
         return [_read(path) for path in paths]
-
-
-def _write(path: Path, result: Any) -> None:
-    buffer = io.BytesIO()
-    torch.save(result, buffer)
-    replace_file(path, buffer.getvalue())
 
 
 def _read(path: Path) -> Any:

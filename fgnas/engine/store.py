@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import numpy as np
 
 from fgnas.engine.trial import Trial
 from fgnas.errors import UserError
-from fgnas.files import canonical_json, replace_file
+from fgnas.files import canonical_json, replace_file, torch_bytes
 
 LATEST = "latest"
 EARLY = "early.json"
@@ -157,11 +156,7 @@ class RunStore:
         self._save(committed | {"whole": self._whole})
 
     def _save(self, content: dict[str, Any]) -> None:
-        import torch  # takes seconds, which a page of a run does not need
-
-        buffer = io.BytesIO()
-        torch.save(content, buffer)
-        replace_file(self.folder / "state.pt", buffer.getvalue())
+        replace_file(self.folder / "state.pt", torch_bytes(content))
 
     def _saved(self) -> dict[str, Any] | None:
         """The content of state.pt: the last committed batch, and the last whole one; None if nothing was committed."""

@@ -11,7 +11,6 @@ section 3.3).
 
 from __future__ import annotations
 
-import io
 import itertools
 import math
 import sys
@@ -25,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fgnas.files import replace_file
+from fgnas.files import replace_file, torch_bytes
 from fgnas.networks.norm import Norm
 from fgnas.networks.points import targets
 from fgnas.networks.points.graphs import Batch
@@ -252,10 +251,8 @@ def _step(
 
 def _save(checkpoint: Path, model: PointSupernet, optimiser: torch.optim.Optimizer, epochs: int) -> None:
     """Replace the checkpoint, whole or not at all."""
-    buffer = io.BytesIO()
     state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}
-    torch.save(_interned(state), buffer)
-    replace_file(checkpoint, buffer.getvalue())
+    replace_file(checkpoint, torch_bytes(_interned(state)))
 
 
 def _interned(value: Any) -> Any:

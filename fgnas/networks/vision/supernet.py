@@ -8,7 +8,6 @@ pretrained teacher.
 from __future__ import annotations
 
 import functools
-import io
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softmax
 
-from fgnas.files import replace_file
+from fgnas.files import replace_file, torch_bytes
 from fgnas.networks.vision.subnet import OPERATORS, Subnet, Superblock
 from fgnas.networks.vision.vig import DEPTHS, SUPERBLOCKS, Backbone, Block, Vig
 from fgnas.space import Choice, Space
@@ -174,9 +173,8 @@ def _step(model: Vig, optimiser: torch.optim.Optimizer, images: Tensor, labels: 
 
 def _save(checkpoint: Path, model: Vig, optimiser: torch.optim.Optimizer, epochs: int) -> None:
     """Replace the checkpoint, whole or not at all."""
-    buffer = io.BytesIO()
-    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}, buffer)
-    replace_file(checkpoint, buffer.getvalue())
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "epochs": epochs}
+    replace_file(checkpoint, torch_bytes(state))
 
 
 def accuracy(model: Vig, subnet: Subnet, data: ImageData, split: str = "val") -> float:

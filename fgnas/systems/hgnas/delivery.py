@@ -19,7 +19,7 @@ from torch import Tensor
 from fgnas.backends.points import PointProject
 from fgnas.costs import plain, violations
 from fgnas.errors import UserError
-from fgnas.files import read_text, replace_file
+from fgnas.files import read_text, replace_file, torch_bytes
 from fgnas.fixedpoint import Codes
 from fgnas.hardware.array.points.encoded import EncodedPoints, PointSource, lowered
 from fgnas.hardware.integer.network import IntegerNetwork
@@ -128,10 +128,9 @@ class OnArray:
     def project(self) -> PointProject:
         """The content of its project; the vectors contain the first validation cloud."""
         clouds, _ = self.data.clouds("val")
-        buffer = io.BytesIO()
-        torch.save(dict(self.delivered.weights or {}), buffer)
+        weights = torch_bytes(dict(self.delivered.weights or {}))
         encoded = self.encoded.with_cloud(self.codes(clouds[0]))
-        return PointProject(encoded, self.delivered.network.to_dict(), self.accuracies, buffer.getvalue(),
+        return PointProject(encoded, self.delivered.network.to_dict(), self.accuracies, weights,
                             clouds[:1], self.integers.number)  # fmt: skip
 
 
@@ -209,10 +208,8 @@ def saved(delivered: Delivered, path: Path) -> None:
     """Write a network's record, and its weights beside it."""
     content = delivered.network.to_dict() | {"array": vars(delivered.size)}
     if delivered.weights is not None:
-        buffer = io.BytesIO()
-        torch.save(dict(delivered.weights), buffer)
-        weights = path.with_suffix(".pt")
-        replace_file(weights, buffer.getvalue())
-        content |= {"weights": weights.name, "sha256": hashlib.sha256(buffer.getvalue()).hexdigest(),
+        weights, values = path.with_suffix(".pt"), torch_bytes(dict(delivered.weights))
+        replace_file(weights, values)
+        content |= {"weights": weights.name, "sha256": hashlib.sha256(values).hexdigest(),
                     "dataset": delivered.dataset, "fingerprint": delivered.fingerprint}  # fmt: skip
     replace_file(path, json.dumps(content, indent=2, sort_keys=True) + "\n")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from fgnas.costs import Quantity
 from fgnas.engine.contracts import Outcome, Score
@@ -16,7 +13,7 @@ from fgnas.engine.jobs import Workers
 from fgnas.engine.kept import Kept
 from fgnas.engine.store import RunStore
 from fgnas.engine.trial import Trial
-from fgnas.files import replace_file
+from fgnas.files import replace_file, torch_bytes
 from fgnas.networks.answers import QUALITIES
 from fgnas.networks.points import training
 from fgnas.networks.points.model import PointModel
@@ -90,11 +87,10 @@ class PointTrainer:
     def save(self, name: str, outcome: Outcome, store: RunStore) -> dict[str, Any]:
         """Store the weights; returns their path in the run and their SHA-256."""
         path = Path("networks") / f"{name}.pt"
-        buffer = io.BytesIO()
-        torch.save(outcome.model, buffer)
+        content = torch_bytes(outcome.model)
         (store.folder / path).parent.mkdir(exist_ok=True)
-        replace_file(store.folder / path, buffer.getvalue())
-        return {"weights": str(path), "sha256": hashlib.sha256(buffer.getvalue()).hexdigest()}
+        replace_file(store.folder / path, content)
+        return {"weights": str(path), "sha256": hashlib.sha256(content).hexdigest()}
 
     def test(self, candidate: PointCandidate, outcome: Outcome) -> dict[str, dict[str, float]]:
         """Quality on the validation and the test split, as floats, and where it has a number of bits in integers."""
