@@ -18,7 +18,7 @@ from pages import read_record, render, write_page
 import fgnas
 from fgnas.hardware.measured.device import JUDGED, LATENCY, DeviceFolder
 from fgnas.hardware.measured.features import Floats
-from fgnas.hardware.measured.judge import judged
+from fgnas.hardware.measured.judge import NOISE_FLOOR, judged
 from fgnas.hardware.measured.predictors import PREDICTORS, Predictor, find, split
 from fgnas.hardware.measured.predictors.ours import Ours
 from fgnas.networks.points.operations import PointNetwork
@@ -110,6 +110,7 @@ def page(record: dict[str, Any]) -> str:
         f"{NAME}.md", devices={name: record[f"device {name}"] for name in DEVICES if f"device {name}" in record},
         sizes={size: found for size in SIZES if (found := starting(f"from {FIRST} {size:04} "))},
         continued=starting("continued "), predictors=tuple(PREDICTORS), over=over, few=FEW, first=FIRST, second=SECOND,
+        noise_floor=NOISE_FLOOR,
     )  # fmt: skip
 
 
